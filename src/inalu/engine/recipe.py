@@ -1,0 +1,258 @@
+"""Recipe: every training decision that is not the cell's, as one frozen value.
+
+``PAPER`` follows the text of the paper; where the text is silent it follows the published code, and
+docs/choices.md gives the argument for each. ``AUTHORS_CODE`` follows the code where the two differ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from types import MappingProxyType
+from typing import Any, Literal
+
+from inalu.errors import check_choice, invalid
+from inalu.layers.laws import LAWS, Law
+
+
+def _positive(owner: str, value: object, *names: str, zero: bool = False) -> None:
+    for name in names:
+        number = getattr(value, name)
+        if not (math.isfinite(number) and (number > 0 or (zero and number == 0))):
+            rule = "must be finite and not negative" if zero else "must be finite and positive"
+            raise invalid(f"{owner}.{name}", rule, number)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adam:
+    """Kingma and Ba's Adam, with their constants; the step counts from 1."""
+
+    learning_rate: float = 1e-3
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+
+    def __post_init__(self) -> None:
+        _positive("Adam", self, "learning_rate", "epsilon")
+        for name in ("beta1", "beta2"):
+            if not 0 <= getattr(self, name) < 1:
+                raise invalid(f"Adam.{name}", "must be in [0, 1)", getattr(self, name))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RMSProp:
+    """RMSProp without momentum, in one of two forms that differ.
+
+    ``tensorflow``: the mean square starts at 1, the step is lr·g / sqrt(ms + epsilon).
+    ``pytorch``: the mean square starts at 0, the step is lr·g / (sqrt(ms) + epsilon).
+    """
+
+    learning_rate: float = 1e-2
+    decay: float = 0.9
+    epsilon: float = 1e-10
+    form: Literal["tensorflow", "pytorch"] = "tensorflow"
+
+    def __post_init__(self) -> None:
+        _positive("RMSProp", self, "learning_rate", "epsilon")
+        if not 0 <= self.decay < 1:
+            raise invalid("RMSProp.decay", "must be in [0, 1)", self.decay)
+        check_choice("RMSProp.form", self.form, ("tensorflow", "pytorch"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decay:
+    """The learning rate over the training: held, then falling along half a cosine to a share of itself.
+
+    At step s of S the rate is ``lr`` while s/S <= hold, and after that
+    ``lr * (final + (1 - final) * (1 + cos(pi * u)) / 2)`` with u running from 0 to 1.
+    """
+
+    final: float = 0.01
+    hold: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("final", "hold"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise invalid(f"Decay.{name}", "must be in [0, 1]", getattr(self, name))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alternation:
+    """Of every ``period`` steps the first ``weights`` update only weights, the others only gates."""
+
+    period: int = 10
+    weights: int = 8
+
+    def __post_init__(self) -> None:
+        if not 0 < self.weights < self.period:
+            raise invalid("Alternation", "needs 0 < weights < period", (self.weights, self.period))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Regularization:
+    """When and how the piecewise-linear term of equation (reg) acts on W_hat, M_hat and G.
+
+    Attributes
+    ----------
+    after_epochs
+        It acts from the epoch with this index (counted from 0) on.
+    below
+        It acts in a step only when the mini-batch loss of that step is below this.
+    threshold
+        t of the equation: the term of a parameter is max(t - |w|, 0) / t.
+    weight
+        The factor of the whole term.
+    aggregate
+        ``mean``: the sum over parameter arrays of the mean over their elements; ``sum``: over all elements.
+    apart
+        False adds the term to the loss. True makes optimizer steps of their own after the data step, with the
+        same optimizer state: one for the weights, then one for the gates.
+    """
+
+    after_epochs: int = 10
+    below: float = 1.0
+    threshold: float = 20.0
+    weight: float = 1.0
+    aggregate: Literal["mean", "sum"] = "mean"
+    apart: bool = False
+
+    def __post_init__(self) -> None:
+        _positive("Regularization", self, "threshold")
+        _positive("Regularization", self, "weight", "after_epochs", zero=True)
+        check_choice("Regularization.aggregate", self.aggregate, ("mean", "sum"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reinitialization:
+    """The restart rule: when the loss history is looked at, by what test, and what is drawn anew.
+
+    The history holds the mini-batch loss of each step. A look needs at least ``window`` steps since the last
+    start, splits its history in two halves (the first has floor(n/2) steps) and restarts when
+    ``mean(first) <= mean(second) + tolerance * std(second)`` and ``mean(second) > above``.
+
+    Attributes
+    ----------
+    every
+        Looks happen at epochs every, 2·every, … (counted in finished epochs), never after the last epoch.
+    window
+        The least number of steps since the last start.
+    history
+        ``window``: the last ``window`` steps. ``all``: all steps since the last start.
+    each_step
+        False looks once, before the first step of those epochs; True before every step of them.
+    tolerance
+        How many standard deviations of the second half count as no improvement.
+    above
+        The second half's mean loss must be above this.
+    law
+        From what the new weights are drawn.
+    keep_optimizer
+        Whether the optimizer's state survives.
+    """
+
+    every: int = 10
+    window: int = 10_000
+    history: Literal["window", "all"] = "window"
+    each_step: bool = False
+    tolerance: float = 1.0
+    above: float = 1.0
+    law: Law = LAWS["uniform2"]
+    keep_optimizer: bool = True
+
+    def __post_init__(self) -> None:
+        _positive("Reinitialization", self, "every", "window")
+        _positive("Reinitialization", self, "tolerance", "above", zero=True)
+        check_choice("Reinitialization.history", self.history, ("window", "all"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """How a network is trained.
+
+    Attributes
+    ----------
+    name
+        What results and the command line call it.
+    loss
+        ``mse``: the mean over rows and outputs of (prediction - y)². ``scaled``: each term times
+        1 / (median|y|² + y²), the median over the training rows of that output, so that y's unit cancels.
+    optimizer, decay
+        The optimizer with its constants; the learning rate over time (None: constant).
+    batch, epochs
+        Rows of a mini-batch; passes over the training rows, in their order, without shuffling. The last
+        batch of an epoch is smaller when ``batch`` does not divide the rows.
+    clip
+        Each element of the gradient is cut to [-clip, clip] before the optimizer sees it; None: not at all.
+    alternation, regularization, reinitialization
+        See the classes; None switches the part off.
+    law
+        Of the initial weights.
+    """
+
+    name: str
+    loss: Literal["mse", "scaled"] = "mse"
+    optimizer: Adam | RMSProp = Adam()
+    decay: Decay | None = None
+    batch: int = 64
+    epochs: int = 100
+    clip: float | None = 0.1
+    alternation: Alternation | None = None
+    regularization: Regularization | None = Regularization()
+    reinitialization: Reinitialization | None = Reinitialization()
+    law: Law = LAWS["paper"]
+
+    def __post_init__(self) -> None:
+        check_choice("Recipe.loss", self.loss, ("mse", "scaled"))
+        for name in ("batch", "epochs"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise invalid(f"Recipe.{name}", "must be a positive integer", value)
+        if self.clip is not None and not self.clip > 0:
+            raise invalid("Recipe.clip", "must be positive or None", self.clip)
+
+    def but(self, **changes: Any) -> Recipe:
+        """Return this recipe with some fields changed.
+
+        Raises
+        ------
+        InvalidArgument
+            When a field does not exist or its value breaks a rule.
+
+        Examples
+        --------
+        >>> PAPER.but(name="short", epochs=10).epochs
+        10
+        """
+        for name in changes:
+            check_choice("field of Recipe", name, [f.name for f in fields(self)])
+        return replace(self, **changes)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return every decision as a plain tree, for records and their keys."""
+        tree = asdict(self)
+        tree["optimizer"] = {"kind": type(self.optimizer).__name__, **tree["optimizer"]}
+        tree["law"] = str(self.law)
+        if self.reinitialization is not None:
+            tree["reinitialization"]["law"] = str(self.reinitialization.law)
+        return tree
+
+    @property
+    def starts(self) -> int:
+        """How many sets of weights one member may need: its own and one for each possible restart."""
+        if self.reinitialization is None:
+            return 1
+        return 1 + (self.epochs - 1) // self.reinitialization.every
+
+
+PAPER = Recipe(name="PAPER")
+
+AUTHORS_CODE = Recipe(
+    name="AUTHORS_CODE",
+    optimizer=RMSProp(),
+    alternation=Alternation(),
+    regularization=Regularization(after_epochs=11, apart=True),
+    reinitialization=Reinitialization(window=10_001, history="all", each_step=True),
+)
+
+RECIPES: Mapping[str, Recipe] = MappingProxyType({r.name: r for r in (PAPER, AUTHORS_CODE)})
