@@ -119,11 +119,11 @@ class Result:
 
         See `inalu.snap`: an input-dependent gate needs rows ``x`` [B, I] to take its majority over.
         """
-        from inalu.engine.discrete import snap_parameters
+        from inalu.engine.discrete import snap_network
 
         rows = None if x is None else np.asarray(x, dtype=np.float64)
-        snapped = snap_parameters(self.member.network, self.parameters, rows)
-        return replace(self, parameters=snapped)
+        network, snapped = snap_network(self.member.network, self.parameters, rows)
+        return replace(self, member=replace(self.member, network=network), parameters=snapped)
 
     def expression(self, names: Sequence[str] | None = None, x: ArrayLike | None = None) -> Expression:
         """Return the formula of the snapped network over input names (x0, x1, … by default).
