@@ -16,18 +16,16 @@ from __future__ import annotations
 import operator
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from inalu.errors import InvalidArgument, InvalidData, check_choice, invalid
+from inalu.expression import Expression
 from inalu.tasks import random
 from inalu.tasks.distributions import Distribution, Inputs, parse_distribution
 from inalu.tasks.operations import OPERATIONS, Operation
 from inalu.tasks.random import Floats, key_of
-
-if TYPE_CHECKING:
-    from inalu.expression import Expression
 
 #: Rows of a set in the paper: "Each dataset contains N = 64 000 samples."
 ROWS = 64_000
@@ -167,7 +165,7 @@ class Task:
             x is shared with the other operations; another seed will do.
         """
         x = self.draw_x(seed, name, rows)
-        return Data(x, self.compute_y(x, seed))
+        return Data(x, self._compute_y(x, seed, name))
 
     def draw_x(self, seed: int, name: str, rows: int = ROWS) -> Inputs:
         """Draw the inputs of one set alone: float32 [B, I], read-only, the same for every operation."""
@@ -197,22 +195,7 @@ class Task:
         InvalidData
             When a row has no finite result.
         """
-        if x.ndim != 2 or x.shape[1] != self.inputs:
-            raise invalid("x", f"must have the shape [rows, {self.inputs}]", x.shape)
-        used = self.assignment(seed)
-        a = _sum_columns(x, used.a)
-        b = _sum_columns(x, used.b) if self.operation.arity == 2 else None
-        with np.errstate(all="ignore"):
-            y = self.operation.apply(a, b)
-        if not np.isfinite(y).all():
-            row = int(np.flatnonzero(~np.isfinite(y))[0])
-            operands = f"a = {a[row]:g}" if b is None else f"a = {a[row]:g} and b = {b[row]:g}"
-            raise InvalidData(
-                f"{self}, seed {seed}: row {row} has {operands}, whose {self.operation} is not finite."
-            )
-        y = y.reshape(-1, 1)
-        y.flags.writeable = False
-        return y
+        return self._compute_y(x, seed, "x")
 
     def assignment(self, seed: int) -> Assignment:
         """Return which inputs make a and b; with ``sums`` drawn from (seed, inputs) alone."""
@@ -231,6 +214,25 @@ class Task:
         used = self.assignment(seed)
         a = _sum_names(used.a)
         return self.operation.expression(a, _sum_names(used.b) if self.operation.arity == 2 else None)
+
+    def _compute_y(self, x: Inputs, seed: int, name: str) -> Floats:
+        if x.ndim != 2 or x.shape[1] != self.inputs:
+            raise invalid("x", f"must have the shape [rows, {self.inputs}]", x.shape)
+        used = self.assignment(seed)
+        a = _sum_columns(x, used.a)
+        b = _sum_columns(x, used.b) if self.operation.arity == 2 else None
+        with np.errstate(all="ignore"):
+            y = self.operation.apply(a, b)
+        if not np.isfinite(y).all():
+            row = int(np.flatnonzero(~np.isfinite(y))[0])
+            operands = f"a = {a[row]:g}" if b is None else f"a = {a[row]:g} and b = {b[row]:g}"
+            raise InvalidData(
+                f"{self}, seed {seed}: row {row} of {name} has {operands}, whose {self.operation} is not "
+                "finite; another seed draws other rows."
+            )
+        y = y.reshape(-1, 1)
+        y.flags.writeable = False
+        return y
 
     def _distribution(self, name: str) -> Distribution:
         check_choice("set", name, SETS)
@@ -298,12 +300,10 @@ def _sum_columns(x: Inputs, columns: tuple[int, ...]) -> Floats:
 
 
 def _sum_names(columns: tuple[int, ...]) -> Expression:
-    from inalu.expression import Expression
-
-    first, *others = (Expression.column(f"x{column}") for column in columns)
-    for other in others:
-        first = first + other
-    return first
+    total: Expression = Expression.column(f"x{columns[0]}")
+    for column in columns[1:]:
+        total = total + Expression.column(f"x{column}")
+    return total
 
 
 def _seed(seed: int) -> int:

@@ -4,7 +4,8 @@
 built here from operations that IEEE 754 rounds exactly (+ - * / sqrt and moves of bits), one ufunc each, so
 that no compiler can fuse two of them.
 
-Arguments ``u`` are float64 arrays of numbers in the open interval (0, 1).
+Arguments ``u`` are float64 arrays of odd multiples of 2**-53 between 0 and 1, as
+`inalu.tasks.random.unit` makes them: their distance from 1/2 is exact, which the tails of the normal need.
 """
 
 from __future__ import annotations
