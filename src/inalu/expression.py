@@ -1,0 +1,679 @@
+"""Formulas over named columns: an immutable tree of columns, constants, sums, products and powers.
+
+Everything that says a formula says it through this module. The tree is exact (constants are fractions, exponents
+whole or half), its text reads back and is what ``pandas.DataFrame.eval`` evaluates, and nothing is ever executed.
+
+    Column(name) · Constant(value) · Sum(terms) · Product(factors) · Power(base, exponent)
+
+A difference is a sum with a factor -1 and a quotient a product with a power -1; `Expression.fraction` gives the
+numerator and the denominator a person would write. The operators flatten nested sums and products and fold
+constants; everything else waits for `Expression.simplify`. How text is read and written is in
+``_expression_text.py``, algebra in ``_expression_algebra.py`` (polynomials in ``_expression_polynomial.py``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
+
+from .errors import InvalidArgument, InvalidData, invalid
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+Number = Fraction | int | float
+
+# No formula that people write comes near these; they keep hostile input from exhausting stack or memory.
+MAX_DEPTH = 100
+MAX_SIZE = 20_000
+MAX_BITS = 4096
+MAX_EXPONENT = 1000
+
+HALF = Fraction(1, 2)
+_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?")
+
+
+class Fractional(NamedTuple):
+    """An expression as a person writes it: sign, factors above the line, factors below it.
+
+    ``numerator`` is never empty; ``denominator`` is empty where nothing is divided.
+    """
+
+    negative: bool
+    numerator: tuple[Expression, ...]
+    denominator: tuple[Expression, ...]
+
+
+class Expression:
+    """The base of Column, Constant, Sum, Product and Power; build one with ``column``, ``constant`` or ``parse``.
+
+    Examples
+    --------
+    >>> price, quantity = Expression.column("price"), Expression.column("quantity")
+    >>> total = price * quantity + Expression.column("shipping cost")
+    >>> print(total)
+    price * quantity + `shipping cost`
+    >>> total.evaluate({"price": [2.0, 3.0], "quantity": [10, 10], "shipping cost": [1, 0]})
+    array([21., 30.])
+    >>> total.equals(Expression.parse("`shipping cost` + quantity * price"))
+    True
+    """
+
+    __slots__ = ("_cache", "_depth", "_hash", "_key", "_size")
+    _cache: dict[str, Any]
+    _depth: int
+    _hash: int
+    _key: tuple[Any, ...]
+    _size: int
+
+    def _settle(self, key: tuple[Any, ...], children: tuple[Expression, ...]) -> None:
+        """Fill the hidden fields of a new node; refuse a tree that is too deep or too large."""
+        depth = 1 + max((child._depth for child in children), default=0)
+        size = 1 + sum(child._size for child in children)
+        if depth > MAX_DEPTH:
+            raise InvalidArgument(f"a formula may be nested at most {MAX_DEPTH} deep; this one is deeper.")
+        if size > MAX_SIZE:
+            raise InvalidArgument(f"a formula may have at most {MAX_SIZE} parts; this one has more.")
+        put = object.__setattr__
+        put(self, "_key", key)
+        put(self, "_depth", depth)
+        put(self, "_size", size)
+        put(self, "_hash", hash((type(self).__name__, key)))
+        put(self, "_cache", {})
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"{type(self).__name__} is immutable; build a new expression instead")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"{type(self).__name__} is immutable; build a new expression instead")
+
+    def __eq__(self, other: object) -> bool:
+        """Same tree; `equals` compares up to algebra."""
+        if self is other:
+            return True
+        if type(self) is not type(other):
+            return NotImplemented if not isinstance(other, Expression) else False
+        return self._hash == cast(Expression, other)._hash and self._key == cast(Expression, other)._key
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._key
+
+    def __copy__(self) -> Expression:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Expression:
+        return self
+
+    def __repr__(self) -> str:
+        return f"Expression({str(self)!r})"
+
+    def __str__(self) -> str:
+        """Text that `parse` reads back and ``DataFrame.eval`` evaluates."""
+        from ._expression_text import write
+
+        return cast(str, self._remember("text", lambda: write(self)))
+
+    def _remember(self, what: str, compute: Any) -> Any:
+        if what not in self._cache:
+            self._cache[what] = compute()
+        return self._cache[what]
+
+    # Building
+
+    @staticmethod
+    def column(name: str) -> Column:
+        """Return the expression that is one column."""
+        return Column(name)
+
+    @staticmethod
+    def constant(value: Number | str) -> Constant:
+        """Return an exact constant; a float is taken by its shortest decimal text, so 0.1 is 1/10."""
+        return Constant(value)
+
+    @staticmethod
+    def parse(text: str) -> Expression:
+        """Read a formula: names, `` `quoted names` ``, numbers, + - * / ** ( ), sqrt() and abs().
+
+        Raises
+        ------
+        InvalidArgument
+            With the position of the first thing that is no formula, and what to write instead.
+
+        Examples
+        --------
+        >>> Expression.parse("100 * (`net sales` - cost) / cost").columns
+        ('net sales', 'cost')
+        """
+        from ._expression_text import parse
+
+        return parse(text)
+
+    @staticmethod
+    def from_json(tree: object) -> Expression:
+        """Build an expression from `to_json`'s tree; refuse anything else.
+
+        Raises
+        ------
+        InvalidData
+            When the tree is malformed, too deep or too large.
+        """
+        return _from_json(tree, 0, [0])
+
+    def __add__(self, other: Expression | Number) -> Expression:
+        return NotImplemented if not _operand(other) else add((self, _lift(other)))
+
+    def __radd__(self, other: Number) -> Expression:
+        return NotImplemented if not _operand(other) else add((_lift(other), self))
+
+    def __sub__(self, other: Expression | Number) -> Expression:
+        return NotImplemented if not _operand(other) else add((self, -_lift(other)))
+
+    def __rsub__(self, other: Number) -> Expression:
+        return NotImplemented if not _operand(other) else add((_lift(other), -self))
+
+    def __mul__(self, other: Expression | Number) -> Expression:
+        return NotImplemented if not _operand(other) else multiply((self, _lift(other)))
+
+    def __rmul__(self, other: Number) -> Expression:
+        return NotImplemented if not _operand(other) else multiply((_lift(other), self))
+
+    def __truediv__(self, other: Expression | Number) -> Expression:
+        return NotImplemented if not _operand(other) else multiply((self, power(_lift(other), -1)))
+
+    def __rtruediv__(self, other: Number) -> Expression:
+        return NotImplemented if not _operand(other) else multiply((_lift(other), power(self, -1)))
+
+    def __pow__(self, exponent: Expression | Number) -> Expression:
+        if isinstance(exponent, Constant):
+            exponent = exponent.value
+        return power(self, exponent) if isinstance(exponent, Number) else NotImplemented
+
+    def __neg__(self) -> Expression:
+        return multiply((Constant(-1), self))
+
+    def __pos__(self) -> Expression:
+        return self
+
+    # Reading
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The expressions that this one is made of, directly."""
+        return ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns, in the order of their first appearance."""
+
+        def gather() -> tuple[str, ...]:
+            if isinstance(self, Column):
+                return (self.name,)
+            return tuple(dict.fromkeys(name for child in self.children for name in child.columns))
+
+        return cast("tuple[str, ...]", self._remember("columns", gather))
+
+    @property
+    def complexity(self) -> int:
+        """The number of names, numbers and operators in the formula as it is written.
+
+        Examples
+        --------
+        >>> Expression.parse("a - b").complexity, Expression.parse("sqrt(a) / 3").complexity
+        (3, 4)
+        """
+        from ._expression_text import complexity
+
+        return cast(int, self._remember("complexity", lambda: complexity(self)))
+
+    def fraction(self) -> Fractional:
+        """Return sign, numerator and denominator, as a person writes them (for renderers).
+
+        Examples
+        --------
+        >>> Expression.parse("-2 * a / (3 * b ** 2)").fraction().denominator
+        (Expression('3'), Expression('b ** 2'))
+        """
+        return cast(Fractional, self._remember("fraction", lambda: _fraction(self)))
+
+    def evaluate(self, columns: Mapping[str, ArrayLike]) -> NDArray[np.float64]:
+        """Return the values for arrays of equal shape, in float64, one per row [B].
+
+        A division by zero, a root of a negative number or an overflow gives inf or nan, without a warning.
+
+        Raises
+        ------
+        InvalidArgument
+            When a column is missing, is not made of numbers, or the shapes differ.
+        """
+        import numpy as np
+
+        used = {name: _array(columns, name) for name in self.columns}
+        shapes = {array.shape for array in used.values() if array.ndim}
+        if len(shapes) > 1:
+            raise invalid("columns", "must all have one shape", sorted(shapes))
+        with np.errstate(all="ignore"):
+            result = np.asarray(_evaluate(self, used), dtype=np.float64)
+        if not self.columns:
+            # A constant formula answers for every row it was asked about.
+            shape = next((np.shape(columns[name]) for name in columns), ())
+            return np.full(shape, result)
+        # A formula that is one column must not hand out the caller's own array.
+        return result.copy() if isinstance(self, Column) else result
+
+    def substitute(self, replacements: Mapping[str, Expression | Number]) -> Expression:
+        """Return the expression with columns replaced, all at once.
+
+        Examples
+        --------
+        >>> print(Expression.parse("total / n").substitute({"total": Expression.parse("a + b")}))
+        (a + b) / n
+        """
+        if isinstance(self, Column):
+            return _lift(replacements[self.name]) if self.name in replacements else self
+        if isinstance(self, Sum):
+            return add(term.substitute(replacements) for term in self.terms)
+        if isinstance(self, Product):
+            return multiply(factor.substitute(replacements) for factor in self.factors)
+        if isinstance(self, Power):
+            return power(self.base.substitute(replacements), self.exponent)
+        return self
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a tree of dicts, lists and strings, ready for JSON; constants as ``"p/q"``."""
+        if isinstance(self, Column):
+            return {"column": self.name}
+        if isinstance(self, Constant):
+            return {"constant": str(self.value)}
+        if isinstance(self, Power):
+            return {"power": [self.base.to_json(), str(self.exponent)]}
+        name = "sum" if isinstance(self, Sum) else "product"
+        return {name: [child.to_json() for child in self.children]}
+
+    # Algebra
+
+    def simplify(self) -> Expression:
+        """Return the canonical form: like terms and factors collected, constants folded, in a fixed order.
+
+        The value stays the same wherever the given expression has one. As in algebra on rational functions,
+        x / x is 1 and sqrt(x) ** 2 is x; sqrt(x ** 2) is and stays abs(x).
+
+        Examples
+        --------
+        >>> print(Expression.parse("a + b - a + 2 * b").simplify(), "|", Expression.parse("a / b - 1").simplify())
+        3 * b | (a - b) / b
+        """
+        from ._expression_algebra import simplify
+
+        return cast(Expression, self._remember("simple", lambda: simplify(self)))
+
+    def equals(self, other: Expression) -> bool:
+        """Whether both are the same formula up to algebra: the same value wherever both have one.
+
+        Exact for rational functions; roots compare after their radicands are brought to one form.
+
+        Examples
+        --------
+        >>> Expression.parse("(a - b) / b").equals(Expression.parse("a / b - 1"))
+        True
+        >>> Expression.parse("sqrt(a ** 2)").equals(Expression.parse("a"))
+        False
+        """
+        from ._expression_algebra import equals
+
+        return self == other or equals(self, other)
+
+    def solve_for(self, name: str, *, target: str = "y") -> Expression | None:
+        """Return ``name`` from ``target = self``, or None where no unique formula says it.
+
+        Even powers take their non-negative root.
+
+        Examples
+        --------
+        >>> print(Expression.parse("100 * (a - b) / b").solve_for("b", target="growth"))
+        100 * a / (growth + 100)
+        """
+        from ._expression_algebra import solve_for
+
+        return solve_for(self, name, target)
+
+
+class Column(Expression):
+    """A column, by its name."""
+
+    __slots__ = ("name",)
+    name: str
+
+    def __init__(self, name: str) -> None:
+        if not isinstance(name, str):
+            raise invalid("name", "must be text", name, fix="str(name) makes it so")
+        object.__setattr__(self, "name", name)
+        self._settle((name,), ())
+
+
+class Constant(Expression):
+    """An exact number; ``value`` is a Fraction."""
+
+    __slots__ = ("value",)
+    value: Fraction
+
+    def __init__(self, value: Number | str) -> None:
+        exact = _exact(value)
+        object.__setattr__(self, "value", exact)
+        self._settle((exact,), ())
+
+
+class Sum(Expression):
+    """Two or more terms; `fraction` of a term says whether it is subtracted."""
+
+    __slots__ = ("terms",)
+    terms: tuple[Expression, ...]
+
+    def __init__(self, terms: Iterable[Expression]) -> None:
+        object.__setattr__(self, "terms", _several("terms", terms))
+        self._settle((self.terms,), self.terms)
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return self.terms
+
+
+class Product(Expression):
+    """Two or more factors; those with a negative power stand below the line."""
+
+    __slots__ = ("factors",)
+    factors: tuple[Expression, ...]
+
+    def __init__(self, factors: Iterable[Expression]) -> None:
+        object.__setattr__(self, "factors", _several("factors", factors))
+        self._settle((self.factors,), self.factors)
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return self.factors
+
+
+class Power(Expression):
+    """A base raised to a whole or half exponent (a Fraction)."""
+
+    __slots__ = ("base", "exponent")
+    base: Expression
+    exponent: Fraction
+
+    def __init__(self, base: Expression, exponent: Number) -> None:
+        if not isinstance(base, Expression):
+            raise invalid("base", "must be an Expression", base)
+        object.__setattr__(self, "base", base)
+        object.__setattr__(self, "exponent", _exponent(exponent))
+        self._settle((base, self.exponent), (base,))
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return (self.base,)
+
+
+def add(terms: Iterable[Expression]) -> Expression:
+    """Return the sum of the terms: nested sums flattened, constants folded where the first one stood."""
+    flat: list[Expression] = []
+    constant, place = Fraction(0), -1
+    for term in terms:
+        for part in term.terms if isinstance(term, Sum) else (term,):
+            if isinstance(part, Constant):
+                constant += part.value
+                place = len(flat) if place < 0 else place
+            else:
+                flat.append(part)
+    if constant or not flat:
+        flat.insert(max(place, 0), Constant(constant))
+    return flat[0] if len(flat) == 1 else Sum(flat)
+
+
+def multiply(factors: Iterable[Expression]) -> Expression:
+    """Return the product of the factors: nested products flattened, constants folded into the first factor."""
+    flat: list[Expression] = []
+    constant = Fraction(1)
+    for factor in factors:
+        for part in factor.factors if isinstance(factor, Product) else (factor,):
+            if isinstance(part, Constant):
+                constant *= part.value
+            else:
+                flat.append(part)
+    if not flat or (constant == 0 and not any(map(_undefined, flat))):
+        return Constant(constant)
+    if constant != 1:
+        flat.insert(0, Constant(constant))
+    return flat[0] if len(flat) == 1 else Product(flat)
+
+
+def power(base: Expression, exponent: Number) -> Expression:
+    """Return the base raised to a whole or half exponent; only steps that keep every value are taken."""
+    exact = _exponent(exponent)
+    if exact == 1:
+        return base
+    if exact == 0:
+        return Constant(1)
+    whole = exact.denominator == 1
+    if whole and isinstance(base, Constant) and (base.value or exact > 0):
+        if (
+            max(base.value.numerator.bit_length(), base.value.denominator.bit_length()) * abs(exact)
+            <= MAX_BITS
+        ):
+            return Constant(base.value ** int(exact))
+    elif whole and isinstance(base, Product):
+        return multiply(power(factor, exact) for factor in base.factors)
+    elif whole and isinstance(base, Power):
+        # (x ** 0.5) ** 2 stays as it is: x alone would have a value where the root has none.
+        if base.exponent.denominator == 1 or exact.numerator % 2:
+            return power(base.base, base.exponent * exact)
+    return Power(base, exact)
+
+
+def is_short_decimal(value: Fraction) -> bool:
+    """Whether the value is written exactly by at most 17 decimal digits (as a float's shortest text is)."""
+    rest = value.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    if rest != 1:
+        return False
+    places = 0
+    while (value * 10**places).denominator != 1:
+        places += 1
+        if places > 340:
+            return False
+    return len(str(abs((value * 10**places).numerator)).rstrip("0")) <= 17
+
+
+def _undefined(expression: Expression) -> bool:
+    """Whether this is a division by the constant zero, which no factor may swallow."""
+    return isinstance(expression, Power) and expression.base == Constant(0)
+
+
+def _operand(value: object) -> bool:
+    return isinstance(value, Expression | Number) and not isinstance(value, bool)
+
+
+def _lift(value: Expression | Number) -> Expression:
+    return value if isinstance(value, Expression) else Constant(value)
+
+
+def _several(argument: str, parts: Iterable[Expression]) -> tuple[Expression, ...]:
+    children = tuple(parts)
+    if len(children) < 2:
+        raise invalid(argument, "must be at least two expressions", children)
+    for child in children:
+        if not isinstance(child, Expression):
+            raise invalid(argument, "must be expressions", child, fix="Constant(…) makes one of a number")
+    return children
+
+
+def _exact(value: object) -> Fraction:
+    """Return a number, or its decimal or ``p/q`` text, as an exact fraction of bounded size."""
+    exact = _fraction_of(value)
+    if exact is None:
+        raise invalid("value", "must be a finite number or a decimal text", value)
+    if max(exact.numerator.bit_length(), exact.denominator.bit_length()) > MAX_BITS:
+        raise InvalidArgument(f"value must have at most {MAX_BITS} bits; got a longer number.")
+    return exact
+
+
+def _fraction_of(value: object) -> Fraction | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, str):
+        if len(value) > MAX_BITS:
+            return None
+        parts = value.strip().split("/")
+        if len(parts) == 2 and all(re.fullmatch(r"-?\d+", part.strip(), re.ASCII) for part in parts):
+            above, below = int(parts[0]), int(parts[1])
+            return Fraction(above, below) if below else None
+        text = value.strip()
+        return Fraction(text) if re.fullmatch(_DECIMAL.pattern, text, re.ASCII) else None
+    if hasattr(value, "__index__"):
+        return Fraction(value.__index__())
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return None
+    # A float32 says 0.1 in fewer digits than the float64 it converts to.
+    text = repr(number) if isinstance(value, float) else str(value)
+    return Fraction(text) if number - number == 0 and re.fullmatch(_DECIMAL.pattern, text) else None
+
+
+def _exponent(value: object) -> Fraction:
+    exact = _fraction_of(value)
+    if exact is None or exact.denominator not in (1, 2):
+        raise invalid(
+            "exponent", "must be a whole or half number", value, fix="2, -1, 0.5 and 1.5 are such numbers"
+        )
+    if abs(exact) > MAX_EXPONENT:
+        raise invalid("exponent", f"must lie between -{MAX_EXPONENT} and {MAX_EXPONENT}", value)
+    return exact
+
+
+def _fraction(expression: Expression) -> Fractional:
+    coefficient = Fraction(1)
+    above: list[Expression] = []
+    below: list[Expression] = []
+    for factor in expression.factors if isinstance(expression, Product) else (expression,):
+        if isinstance(factor, Constant):
+            coefficient *= factor.value
+        elif isinstance(factor, Power) and factor.exponent < 0:
+            below.append(factor.base if factor.exponent == -1 else Power(factor.base, -factor.exponent))
+        else:
+            above.append(factor)
+    size = abs(coefficient)
+    terms = len(above[0].children) if len(above) == 1 and isinstance(above[0], Sum) else 0
+    # A mean is divided by its number of terms; 0.2 of a price stays 0.2.
+    if size.denominator != 1 and (size * terms == 1 or not is_short_decimal(size)):
+        below[:0] = [Constant(size.denominator)]
+        size = Fraction(size.numerator)
+    if size != 1 or not above:
+        above.insert(0, Constant(size))
+    return Fractional(coefficient < 0, tuple(above), tuple(below))
+
+
+def _array(columns: Mapping[str, ArrayLike], name: str) -> NDArray[np.float64]:
+    import numpy as np
+
+    if name not in columns:
+        given = ", ".join(repr(str(key)) for key in list(columns)[:10])
+        raise InvalidArgument(f"columns must hold {name!r}, which the formula uses; got {given or 'none'}.")
+    try:
+        return np.asarray(columns[name], dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidArgument(f"columns[{name!r}] must be numbers; it cannot be read as float64.") from None
+
+
+def _evaluate(expression: Expression, columns: Mapping[str, NDArray[np.float64]]) -> Any:
+    """Compute in the order of the written formula, so that ``DataFrame.eval`` gives the same bits."""
+    import numpy as np
+
+    if isinstance(expression, Column):
+        return columns[expression.name]
+    if isinstance(expression, Constant):
+        return _float(expression.value)
+    if isinstance(expression, Power) and expression.exponent > 0:
+        base = expression.base
+        if expression.exponent == HALF:
+            if isinstance(base, Power) and base.exponent == 2:
+                return np.abs(_evaluate(base.base, columns))
+            return np.sqrt(_evaluate(base, columns))
+        exponent = expression.exponent
+        return np.power(
+            _evaluate(base, columns), int(exponent) if exponent.denominator == 1 else float(exponent)
+        )
+    if isinstance(expression, Sum):
+        total: Any = None
+        for term in expression.terms:
+            negative, *_ = term.fraction()
+            value = _evaluate(-term if negative else term, columns)
+            if total is None:
+                total = np.negative(value) if negative else value
+            else:
+                total = np.subtract(total, value) if negative else np.add(total, value)
+        return total
+    negative, above, below = expression.fraction()
+    value = _evaluate_factors(above, columns)
+    value = np.negative(value) if negative else value
+    return np.divide(value, _evaluate_factors(below, columns)) if below else value
+
+
+def _evaluate_factors(factors: tuple[Expression, ...], columns: Mapping[str, NDArray[np.float64]]) -> Any:
+    import numpy as np
+
+    value = _evaluate(factors[0], columns)
+    for factor in factors[1:]:
+        value = np.multiply(value, _evaluate(factor, columns))
+    return value
+
+
+def _float(value: Fraction) -> Any:
+    import numpy as np
+
+    try:
+        return np.float64(value.numerator / value.denominator)
+    except OverflowError:
+        return np.float64("inf") if value > 0 else np.float64("-inf")
+
+
+def _from_json(tree: object, depth: int, count: list[int]) -> Expression:
+    count[0] += 1
+    if depth > MAX_DEPTH or count[0] > MAX_SIZE:
+        raise InvalidData(
+            f"a formula may be nested {MAX_DEPTH} deep and have {MAX_SIZE} parts; this tree exceeds it."
+        )
+    if not isinstance(tree, dict) or len(tree) != 1:
+        raise InvalidData(f"a formula tree must be an object with one key; got {_brief(tree)}.")
+    ((kind, body),) = tree.items()
+    try:
+        if kind == "column" and isinstance(body, str):
+            return Column(body)
+        if kind == "constant" and isinstance(body, str):
+            return Constant(body)
+        if kind in ("sum", "product") and isinstance(body, list):
+            parts = [_from_json(part, depth + 1, count) for part in body]
+            return Sum(parts) if kind == "sum" else Product(parts)
+        if kind == "power" and isinstance(body, list) and len(body) == 2 and isinstance(body[1], str):
+            return Power(_from_json(body[0], depth + 1, count), Constant(body[1]).value)
+    except InvalidArgument as error:
+        raise InvalidData(f"a formula tree has a bad part {kind!r}: {error}") from None
+    rule = (
+        "'column' or 'constant' with text, 'sum' or 'product' with a list, 'power' with [base, exponent text]"
+    )
+    raise InvalidData(f"a formula tree must be made of {rule}; got {_brief(tree)}.")
+
+
+def _brief(value: object) -> str:
+    # The whole repr of a hostile tree could be huge or too deep to print.
+    text = repr(value) if isinstance(value, str | int | float | None) else type(value).__name__
+    if isinstance(value, dict):
+        text = "an object with keys " + ", ".join(repr(key)[:40] for key in list(value)[:3])
+    return text if len(text) <= 120 else text[:117] + "..."
