@@ -7,10 +7,12 @@ import io
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inalu.errors import InvalidData, invalid
 from inalu.tabular.header import find_header, titles_of
@@ -88,7 +90,7 @@ def _head(data: bytes, encoding: str) -> str:
 
 
 def _find_dialect(head: str, delimiter: str | None) -> Dialect:
-    """The delimiter that cuts the first rows most evenly; the comma comes last, as it may be the decimal sign."""
+    """The delimiter that cuts the first rows most evenly; the comma last, as it may be the decimal sign."""
     chosen = [delimiter] if delimiter is not None else DELIMITERS
     best, most = Dialect(delimiter or ","), -1.0
     for candidate in chosen:
@@ -139,7 +141,7 @@ class _Grid:
 
     titles: list[str]
     labels: list[int] = field(default_factory=list)
-    parts: list[list[np.ndarray]] = field(default_factory=list)  # type: ignore[type-arg]
+    parts: list[list[NDArray[Any]]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def texts(self) -> list[Texts]:
@@ -182,7 +184,7 @@ def _rows(count: int) -> str:
     return "row is" if count == 1 else "rows are"
 
 
-def _numbered(reader: Iterator[list[str]]) -> Iterator[tuple[int, Sequence[str]]]:
+def _numbered(reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
     """Rows that hold something, with their number among all records (from 1)."""
     for at, row in enumerate(reader, start=1):
         if any(row) and any(cell.strip() for cell in row):

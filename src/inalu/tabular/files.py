@@ -1,4 +1,4 @@
-"""Tables from files: what kind of file it is, how it is encoded, and the sentence to say when it is no table."""
+"""Tables from files: what kind of file it is, how it is encoded, and what to say when it is no table."""
 
 from __future__ import annotations
 
@@ -109,7 +109,8 @@ def load(source: Any) -> Source:
 
 
 def find_encoding(name: str, data: bytes) -> str:
-    """Find out how a text is encoded: by its mark, by its zero bytes, else UTF-8, else Windows-1252, else Latin-1.
+    """Find out how a text is encoded: by its mark, by its zero bytes, else UTF-8, else Windows-1252, else
+    Latin-1.
 
     Raises
     ------

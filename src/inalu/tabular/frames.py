@@ -1,4 +1,4 @@
-"""Tables from memory: arrays, lists, pandas and polars frames, read through the texts their numbers would print as."""
+"""Tables from memory (arrays, lists, pandas and polars frames), through the texts their numbers print as."""
 
 from __future__ import annotations
 
@@ -115,5 +115,7 @@ def _text(cell: object) -> str:
     if isinstance(cell, bytes):
         return cell.decode("utf-8", "replace")
     if isinstance(cell, (float, np.floating)):
-        return Texts(_float_texts(np.asarray([cell])))[0]
+        if cell != cell:
+            return ""
+        return str(int(cell)) if abs(cell) < 2**53 and cell == int(cell) else str(cell)
     return str(cell)

@@ -1,7 +1,8 @@
 """Numbers as people print them: from the text of a cell to a value, its decimals and its significant digits.
 
-One column is read at a time. Cells that hold plain ASCII numbers (nearly all of them) are taken apart as a matrix
-of bytes; the others (grouped digits, currency, brackets for negatives) go one by one through a regular expression.
+One column is read at a time. Cells that hold plain ASCII numbers (nearly all of them) are taken apart as a
+matrix of bytes; the others (grouped digits, currency, brackets for negatives) go one by one through a
+regular expression.
 """
 
 from __future__ import annotations
@@ -18,58 +19,23 @@ MISSING, NUMBER, TEXT, INFINITE = 0, 1, 2, 3
 
 # Wider cells are kept as Python strings: a fixed-width array would reserve the widest cell for every row.
 WIDEST_PACKED = 40
+LONGEST_NUMBER = 64
 
-MISSING_MARKERS = frozenset(
-    [
-        "",
-        "na",
-        "n/a",
-        "n.a.",
-        "n.a",
-        "#n/a",
-        "#na",
-        "<na>",
-        "nan",
-        "-nan",
-        "nat",
-        "null",
-        "none",
-        "nil",
-        "missing",
-        "(blank)",
-        "-",
-        "--",
-        "---",
-        "–",
-        "—",
-        ".",
-        "..",
-        "...",
-        "…",
-        "?",
-        "*",
-        ":",
-        "\\n",
-        "k.a.",
-        "n/d",
-        "nd",
-        "#div/0!",
-        "#value!",
-        "#ref!",
-        "#num!",
-        "#name?",
-        "#null!",
-        "#error!",
-        "err",
-    ]
-)
+_MISSING_WORDS = """
+    na n/a n.a. n.a #n/a #na <na> nan -nan nat null none nil missing (blank) k.a. n/d nd err
+    #div/0! #value! #ref! #num! #name? #null! #error! - -- --- – — . .. ... … ? * : \\n
+"""
+MISSING_MARKERS = frozenset(["", *_MISSING_WORDS.split()])
 INFINITE_MARKERS = frozenset(
     ["inf", "+inf", "-inf", "infinity", "+infinity", "-infinity", "∞", "+∞", "-∞", "1.#inf", "-1.#inf"]
 )
 
 _MINUS = str.maketrans({"−": "-", "–": "-", "‐": "-", "‑": "-", "﹣": "-", "－": "-", "’": "'"})
 _SPACES = re.compile(r"[\s\u00a0\u2007\u2009\u202f\u200b\ufeff]+")
-_CODES = "USD|EUR|GBP|JPY|CHF|CAD|AUD|NZD|CNY|RMB|INR|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR|KRW|SGD|HKD|TRY|RUB|kr|zł|Kč|Rs"
+_CODES = (
+    "USD|EUR|GBP|JPY|CHF|CAD|AUD|NZD|CNY|RMB|INR|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR|KRW|SGD|HKD|TRY|RUB"
+    "|kr|zł|Kč|Rs"
+)
 _CURRENCY = rf"(?:(?:US|CA|C|AU|A|NZ|HK|S|R)?\$|[€£¥₹₽₩₺₴₦฿₫₪₱¢¤]|(?:{_CODES})\.?)"
 _SHELL = re.compile(
     rf"(?P<open>\()?\s?(?P<sign>[+-])?\s?(?:{_CURRENCY}\s?)?(?P<sign2>[+-])?"
@@ -156,7 +122,7 @@ def join(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 class Cell(NamedTuple):
-    """One cell read: its kind, value, decimals (minus when an exponent hides digits) and significant digits."""
+    """One cell read: kind, value, decimals (minus when an exponent hides digits), significant digits."""
 
     kind: int
     value: float = np.nan
@@ -179,14 +145,16 @@ def parse_cell(text: str, style: Style, body: re.Pattern[str] | None = None) -> 
     >>> parse_cell("2020-01-31", Style()).kind == TEXT
     True
     """
+    # A long cell is prose or an attack on the patterns below, never a number.
+    if len(text) > LONGEST_NUMBER:
+        return Cell(TEXT)
     short = _SPACES.sub(" ", text).strip()
     lower = short.lower()
     if lower in MISSING_MARKERS:
         return Cell(MISSING)
     if lower in INFINITE_MARKERS:
         return Cell(INFINITE)
-    # A longer cell is prose or an attack on the pattern below, never a number.
-    shell = _SHELL.fullmatch(short.translate(_MINUS)) if len(short) <= 64 else None
+    shell = _SHELL.fullmatch(short.translate(_MINUS))
     if shell is None:
         return Cell(TEXT)
     signs = [shell["sign"], shell["sign2"], shell["after"]]
@@ -230,7 +198,7 @@ class Numerals:
     @property
     def numbers(self) -> NDArray[np.bool_]:
         """Where a cell is a number."""
-        return self.kind == NUMBER
+        return np.asarray(self.kind == NUMBER)
 
 
 def parse_column(texts: Texts, style: Style) -> Numerals:
@@ -254,7 +222,7 @@ def parse_column(texts: Texts, style: Style) -> Numerals:
         _plain_cells(texts.cells, style, read) if texts.cells.dtype.kind == "S" else np.zeros(rows, np.bool_)
     )
     body, seen = style.body(), dict[str, Cell]()
-    for row in np.flatnonzero(~plain):
+    for row in np.flatnonzero(~plain).tolist():
         text = texts[row]
         cell = seen.get(text)
         if cell is None:
@@ -292,7 +260,7 @@ def _plain_cells(cells: NDArray[np.bytes_], style: Style, read: Numerals) -> NDA
     # A number too large for a float is no number here.
     huge = plain & ~np.isfinite(read.values)
     read.kind[huge], read.values[huge] = INFINITE, np.nan
-    return plain
+    return np.asarray(plain)
 
 
 _SIGNS = re.compile(r"[0-9][.,][0-9]|^-?[.,][0-9]")
@@ -302,11 +270,11 @@ ENGLISH, CONTINENTAL = Style(".", ","), Style(",", ".")
 def find_styles(columns: Sequence[Iterable[str]], *, semicolons: bool = False) -> list[Style]:
     """Find each column's decimal sign from samples of its texts.
 
-    A sign used with other than three digits behind it, or behind the other sign, is the decimal sign; a sign that
-    repeats inside a number groups thousands. A file keeps one style, so silent columns follow the others. "1,234"
-    alone says little: it groups, unless the file's own delimiter is the semicolon (which is what writers use when the
-    comma is the decimal sign) and no whole number below 1000 stands beside it; "1.234" alone is a decimal number
-    unless such whole numbers do stand beside it.
+    A sign used with other than three digits behind it, or behind the other sign, is the decimal sign; a
+    sign that repeats inside a number groups thousands. A file keeps one style, so silent columns follow the
+    others. "1,234" alone says little: it groups, unless the file's own delimiter is the semicolon (which is
+    what writers use when the comma is the decimal sign) and no whole number below 1000 stands beside it;
+    "1.234" alone is a decimal number unless such whole numbers do stand beside it.
 
     Examples
     --------
@@ -361,7 +329,7 @@ def _tally(cells: Iterable[str]) -> _Tally:
 
 def _vote(text: str) -> tuple[str, bool]:
     """The decimal sign that one cell speaks for, and whether it is sure; ("", False) when it is silent."""
-    if len(text) > 64 or not _SIGNS.search(text):
+    if len(text) > LONGEST_NUMBER or not _SIGNS.search(text):
         return "", False
     shell = _SHELL.fullmatch(_SPACES.sub(" ", text).strip().translate(_MINUS))
     if shell is None:

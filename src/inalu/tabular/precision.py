@@ -1,8 +1,10 @@
-"""How far a printed number can be from the number it stands for: half a unit of the last place that carries meaning.
+"""How far a printed number can be from the number it stands for: half a unit of the last place that carries
+meaning.
 
-Writers of CSV strip zeros at the end, so the unit belongs to the column: with 1.25 above it, 1.5 means 1.50. Digits
-of binary floats mean nothing beyond the type's precision, and columns rounded to significant digits have a unit that
-moves with the size of the cell. The docstring of `units` has the order in which these are tried.
+Writers of CSV strip zeros at the end, so the unit belongs to the column: with 1.25 above it, 1.5 means
+1.50. Digits of binary floats mean nothing beyond the type's precision, and columns rounded to significant
+digits have a unit that moves with the size of the cell. The docstring of `units` has the order in which
+these are tried.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from numpy.typing import NDArray
 
 from inalu.tabular.numerals import Numerals, Texts
 
-# A float64 sum of a few terms is off by a few units in the last place (1.1e-16 each); a float32 is off by 6e-8.
+# A float64 sum of a few terms is off by a few units in the last place (1.1e-16 each); a float32 is off by
+# 6e-8.
 DOUBLE_NOISE = 1e-15
 SINGLE_NOISE = 1e-7
 # Shares of a column's cells that decide; each is far from what the other explanation predicts (see `units`).
@@ -24,7 +27,8 @@ LONG_SHARE = 0.3
 FULL_SHARE = 0.7
 SHORT_SHARE = 0.5
 FEW = 8
-# A column of whole numbers counts as rounded to tens, hundreds ... when so many different cells all end in zeros.
+# A column of whole numbers counts as rounded to tens, hundreds ... when so many different cells all end in
+# zeros.
 ROUND_DISTINCT = 12
 
 
@@ -50,10 +54,11 @@ class Units:
 def units(numerals: Numerals, texts: Texts, *, single: bool = False) -> Units:
     """Find the unit of every cell of a column; ``single`` says that the column was stored as float32.
 
-    In order: digits of float32 or float64 noise (relative precision); cells in scientific notation with a fixed
-    mantissa; significant digits (most cells have the column's highest number of digits while their decimals vary,
-    where a fixed number of decimals would leave nine cells in ten at the highest number of decimals); whole numbers that all
-    end in zeros; and, for all other columns, the highest number of decimals that more than a stray cell has.
+    In order: digits of float32 or float64 noise (relative precision); cells in scientific notation with a
+    fixed mantissa; significant digits (most cells have the column's highest number of digits while their
+    decimals vary, where a fixed number of decimals would leave nine cells in ten at the highest number of
+    decimals); whole numbers that all end in zeros; and, for all other columns, the highest number of
+    decimals that more than a stray cell has.
     """
     where = numerals.numbers
     values, half = numerals.values, np.full(len(numerals.values), np.nan)
@@ -65,7 +70,8 @@ def units(numerals: Numerals, texts: Texts, *, single: bool = False) -> Units:
     stripped = _significant(values[where], decimals, digits)
     noise = _noise(values[where], decimals, digits, texts, np.flatnonzero(where), single=single)
     if noise:
-        # What is left of a cancelled sum is as wrong as its terms; float32 columns span more, so theirs counts less.
+        # What is left of a cancelled sum is as wrong as its terms; float32 columns span more, so theirs
+        # counts less.
         typical = float(np.median(size[size > 0])) if (size > 0).any() else 1.0
         floor = noise * typical * (1.0 if noise == DOUBLE_NOISE else 0.01)
         printed = 0.5 * 10.0 ** (-decimals.astype(np.float64))
@@ -136,7 +142,7 @@ def _short_singles(
     texts: Texts,
     rows: NDArray[np.intp],
 ) -> bool:
-    """Whether the texts are what the shortest printing of float32 numbers leaves: 7 to 9 digits, decimals that vary."""
+    """Whether these are float32 numbers in their shortest printing: 7 to 9 digits, decimals that vary."""
     full = (decimals > 0) & (digits >= 7)
     if full.sum() < FEW or full.sum() < LONG_SHARE * (decimals > 0).sum() or digits[full].max() > 9:
         return False
@@ -198,7 +204,8 @@ def _fixed_digits(
     some = decimals[filled]
     if not 2 <= most <= 9 or np.unique(some).size < 3:
         return None
-    # Rounding to digits leaves a zero at the end of one cell in ten; rounding to decimals leaves few such cells short.
+    # Rounding to digits leaves a zero at the end of one cell in ten; rounding to decimals leaves few such
+    # cells short.
     full = (stripped[filled] == most).mean()
     short = (some < some.max()).mean()
     return most if full >= FULL_SHARE and short >= SHORT_SHARE else None

@@ -1,4 +1,4 @@
-"""A table as the search sees it: numeric columns with the precision of every cell, and the other columns as texts."""
+"""A table as the search sees it: numeric columns with the precision of every cell, others as texts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ from inalu.tabular.numerals import (
 )
 from inalu.tabular.precision import units
 
-# A column with fewer numbers among its filled cells is text; the stray texts of a numeric column are named in the notes.
+# A column with fewer numbers among its filled cells is text; the stray texts of a numeric column are named
+# in the notes.
 NUMERIC_SHARE = 0.8
 SAMPLE = 400
 LONGEST_NAME = 500
@@ -59,6 +60,8 @@ class Column:
         0.0, or the relative precision of a column whose last digits are float noise.
     texts : Texts
         The cells as they were printed.
+    position : int
+        The number of the column in the file, from 0.
     """
 
     name: str
@@ -69,6 +72,7 @@ class Column:
     formulas: tuple[str | None, ...] | None = None
     relative: float = 0.0
     texts: Texts = field(default_factory=lambda: Texts.of([]), repr=False)
+    position: int = -1
 
     def text(self, row: int) -> str:
         """The printed text of one cell."""
@@ -191,10 +195,11 @@ def read_table(
     decimal: str | None = None,
     encoding: str | None = None,
 ) -> Table:
-    """Read a table from a path, "-" (standard input), a binary or text file, a pandas or polars frame, or a dict.
+    """Read a table from a path, "-" (standard input), a binary or text file, a pandas or polars frame, or a
+    dict.
 
-    Delimiter, decimal sign and encoding of text files are found out unless they are given; ``sheet`` names the sheet
-    of an Excel workbook (by default the one with the most numbers).
+    Delimiter, decimal sign and encoding of text files are found out unless they are given; ``sheet`` names
+    the sheet of an Excel workbook (by default the one with the most numbers).
 
     Raises
     ------
@@ -255,16 +260,14 @@ def build(
     others: list[OtherColumn] = []
     for at, (title, cells) in enumerate(zip(names, texts, strict=True)):
         column = _numeric(title, cells, styles[at], said, single=bool(single and single[at]))
-        if column is None:
-            others.append(OtherColumn(title, cells))
-        else:
+        if column is not None:
             formula = formulas[at] if formulas is not None else None
-            columns.append(_with_formulas(column, formula))
+            columns.append(
+                replace(column, position=at, formulas=formula if formula and any(formula) else None)
+            )
+        elif titles[at].strip() or any(map(str.strip, cells)):
+            others.append(OtherColumn(title, cells))
     return Table(name, rows, tuple(columns), tuple(others), tuple(said), labels, sheet)
-
-
-def _with_formulas(column: Column, formulas: tuple[str | None, ...] | None) -> Column:
-    return replace(column, formulas=formulas) if formulas is not None and any(formulas) else column
 
 
 def _styles(
@@ -293,10 +296,8 @@ def _numeric(name: str, texts: Texts, style: Style, notes: list[str], *, single:
     if infinite:
         notes.append(f"Column {name!r}: {infinite} infinite {_cells(infinite)} left out.")
     if strange.size:
-        example = texts[int(strange[0])][:40]
-        notes.append(
-            f"Column {name!r}: {strange.size} {_cells(strange.size)} left out, no number (such as {example!r})."
-        )
+        left = f"{strange.size} {_cells(strange.size)} left out, no number"
+        notes.append(f"Column {name!r}: {left} (such as {texts[int(strange[0])][:40]!r}).")
     found = units(read, texts, single=single)
     values = read.values
     values[~numbers] = np.nan
@@ -346,7 +347,8 @@ def _dates(name: str, values: NDArray[np.float64]) -> bool:
 
 
 def unique_names(titles: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Make headers usable as names, as pandas does it: ``Unamed: 3`` for an empty one, ``price.1`` for a second ``price``.
+    """Make headers usable as names, as pandas does it: ``Unamed: 3`` for an empty one, ``price.1`` for a
+    second ``price``.
 
     Returns the names and the notes about what was changed.
     """
