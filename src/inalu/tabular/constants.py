@@ -1,0 +1,166 @@
+"""Constants by name: the simplest number that the rows allow, 1000 and 1.08 instead of 999.9973 and 1.0801.
+
+Every row allows an interval for the constant: what its rounded cells could stand for. Rows that hold share a common
+interval; the constant is the simplest decimal or fraction inside, where simple means few bits.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+# How much further than the best interval the search for a simpler number looks, in rows given up.
+SLACK_SHARE = 0.01
+BITS_OF_A_ROW = 4.0
+_LARGEST_DENOMINATOR = 2000
+
+
+def bits(constant: Fraction) -> float:
+    """How many bits it takes to write the constant down; 1 and -1 are free, 100 is cheap, 3674.6086 is not.
+
+    Examples
+    --------
+    >>> bits(Fraction(1)), bits(Fraction(1000)) < bits(Fraction(12)) < bits(Fraction(1, 3)) < bits(Fraction(1237, 1000))
+    (0.0, True)
+    """
+    if abs(constant) == 1:
+        return 0.0
+    if constant == 0:
+        return 1.0
+    value = abs(constant)
+    as_fraction = 2 * math.log2(value.numerator) + 2 * math.log2(value.denominator) + 3
+    decimal = _decimal(value)
+    if decimal is None:
+        return as_fraction
+    mantissa, exponent = decimal
+    return min(as_fraction, 2 * math.log2(mantissa) + 2 + 0.5 * abs(exponent))
+
+
+def _decimal(value: Fraction) -> tuple[int, int] | None:
+    """``value`` as mantissa times a power of ten, or None where it has no end."""
+    denominator, exponent = value.denominator, 0
+    for prime in (2, 5):
+        count = 0
+        while denominator % prime == 0:
+            denominator //= prime
+            count += 1
+        exponent = max(exponent, count)
+    if denominator != 1:
+        return None
+    mantissa = int(value * 10**exponent)
+    exponent = -exponent
+    while mantissa % 10 == 0:
+        mantissa //= 10
+        exponent += 1
+    return mantissa, exponent
+
+
+def simplest(low: float, high: float) -> Fraction:
+    """The simplest number of a closed interval: the shortest decimal, or a small fraction where that takes fewer bits.
+
+    Examples
+    --------
+    >>> simplest(998.2, 1003.7), simplest(1.0795, 1.0804), simplest(0.33332, 0.33334)
+    (Fraction(1000, 1), Fraction(27, 25), Fraction(1, 3))
+    """
+    if low > high:
+        low, high = high, low
+    if low <= 0 <= high:
+        return Fraction(0)
+    if high < 0:
+        return -simplest(-high, -low)
+    if not math.isfinite(high):
+        high = low * 2 + 1
+    decimal = _shortest_decimal(low, high)
+    fraction = _simplest_fraction(Fraction(low), Fraction(high))
+    if fraction.denominator > _LARGEST_DENOMINATOR:
+        return decimal
+    return min((decimal, fraction), key=bits)
+
+
+def _shortest_decimal(low: float, high: float) -> Fraction:
+    """The decimal with the fewest digits in the interval; among those the one nearest its middle."""
+    exponent = math.floor(math.log10(high)) + 1
+    exact_low, exact_high, middle = Fraction(low), Fraction(high), Fraction(low / 2 + high / 2)
+    for place in range(exponent, exponent - 18, -1):
+        unit = Fraction(10) ** place
+        first, last = math.ceil(exact_low / unit), math.floor(exact_high / unit)
+        if first > last:
+            continue
+        # At a power of ten both 0 and one unit may be in reach; a constant is never 0 here.
+        first = max(first, 1)
+        near = min(max(round(middle / unit), first), last)
+        return near * unit
+    return Fraction(repr((low + high) / 2))
+
+
+def _simplest_fraction(low: Fraction, high: Fraction) -> Fraction:
+    """The fraction with the smallest denominator in a closed interval of positive numbers (Stern and Brocot)."""
+    whole = math.ceil(low)
+    if whole <= high:
+        return Fraction(whole)
+    whole = math.floor(low)
+    # Both ends lie strictly between whole and whole + 1 here, so the reciprocals are safe.
+    return whole + 1 / _simplest_fraction(1 / (high - whole), 1 / (low - whole))
+
+
+def stab(low: Array, high: Array) -> tuple[float, float, int]:
+    """The interval that most of the given closed intervals share, and how many do; NaN bounds are left out.
+
+    Examples
+    --------
+    >>> stab(np.array([1.0, 2.0, 9.0]), np.array([3.0, 4.0, 9.5]))
+    (2.0, 3.0, 2)
+    """
+    places, depth = _depths(low, high)
+    if not len(places):
+        return math.nan, math.nan, 0
+    best = int(np.argmax(depth))
+    return float(places[best]), float(places[best + 1]), int(depth[best])
+
+
+def _depths(low: Array, high: Array) -> tuple[Array, NDArray[np.int64]]:
+    """The sorted end points of intervals, and how many intervals cover the piece after each point."""
+    keep = np.isfinite(low) & np.isfinite(high) & (low <= high)
+    low, high = low[keep], high[keep]
+    if not len(low):
+        return np.empty(0), np.empty(0, dtype=np.int64)
+    points = np.concatenate([low, high])
+    steps = np.concatenate([np.ones(len(low), dtype=np.int64), -np.ones(len(high), dtype=np.int64)])
+    # Intervals are closed: at equal points all openings come before any closing.
+    order = np.lexsort((-steps, points))
+    return points[order], np.cumsum(steps[order])
+
+
+def choose(low: Array, high: Array) -> Fraction | None:
+    """The simplest constant that almost as many rows allow as the best one, judged by bits.
+
+    Rows that break may by chance allow a number next to the true one, so a slightly smaller agreement is
+    accepted where it makes the constant simpler by more bits than the rows given up are worth.
+
+    Examples
+    --------
+    >>> choose(np.array([99.2, 99.7, 100.0, 12.0]), np.array([100.4, 101.0, 100.9, 12.5]))
+    Fraction(100, 1)
+    """
+    places, depth = _depths(low, high)
+    if not len(places):
+        return None
+    best = int(np.argmax(depth))
+    slack = max(1, int(SLACK_SHARE * depth[best]))
+    options: dict[Fraction, float] = {}
+    for allowed in sorted({0, slack} if depth[best] > slack + 4 else {0}):
+        level = depth[best] - allowed
+        left, right = best, best
+        while left > 0 and depth[left - 1] >= level:
+            left -= 1
+        while right + 1 < len(depth) and depth[right + 1] >= level:
+            right += 1
+        constant = simplest(float(places[left]), float(places[min(right + 1, len(places) - 1)]))
+        options[constant] = min(options.get(constant, math.inf), bits(constant) + BITS_OF_A_ROW * allowed)
+    return min(options, key=lambda constant: (options[constant], constant))

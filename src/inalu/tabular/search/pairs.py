@@ -1,0 +1,228 @@
+"""Stage c: every pair of columns under + - × ÷, times a constant or not; sparse columns and broken rows do not matter here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from inalu.expression import Expression
+from inalu.tabular import constants
+from inalu.tabular.search.view import Array, Candidate, Found, Rows, View
+
+ROWS = 48
+# Of the sampled rows this share has to hold, and at least so many rows.
+LEAST_SHARE = 0.6
+LEAST_ROWS = 5
+# Candidates kept for one target, by the bits that the sampled rows give.
+KEEP = 12
+# Columns that all lie within these bounds may be percentages or rates: 1 + x, 1 - x, 1 + x / 100, 1 - x / 100.
+RATE_BOUND = 2.0
+PERCENT_BOUND = 250.0
+
+
+@dataclass(frozen=True, eq=False)
+class Atoms:
+    """The building blocks of products: columns, their squares, and what rates are multiplied as.
+
+    Attributes
+    ----------
+    values, halves : arrays of shape [atoms, R]
+        On the sampled rows.
+    columns : array of shape [atoms]
+        The column behind each atom.
+    formulas : list of Expression
+        The atom itself.
+    """
+
+    values: Array
+    halves: Array
+    columns: Rows
+    formulas: list[Expression]
+
+    def __len__(self) -> int:
+        return len(self.formulas)
+
+
+def plain_atoms(view: View, sample: Rows, *, without: int) -> Atoms:
+    """The columns that vary on the sampled rows."""
+    values, halves = view.values[sample].T, view.halves[sample].T
+    keep = np.array([j for j in range(view.width) if j != without and _varies(values[j])], dtype=np.intp)
+    return Atoms(values[keep], halves[keep], keep, [view.column(int(j)) for j in keep])
+
+
+def _varies(values: Array) -> bool:
+    filled = values[np.isfinite(values)]
+    return len(filled) >= LEAST_ROWS and bool(filled.max() > filled.min())
+
+
+def with_powers_and_rates(atoms: Atoms) -> Atoms:
+    """Add squares, and 1 ± x and 1 ± x / 100 of columns that may be rates."""
+    values, halves = [*atoms.values], [*atoms.halves]
+    columns, formulas = [int(j) for j in atoms.columns], list(atoms.formulas)
+
+    def add(at: int, value: Array, half: Array, formula: Expression) -> None:
+        values.append(value)
+        halves.append(half)
+        columns.append(int(atoms.columns[at]))
+        formulas.append(formula)
+
+    for at in range(len(atoms)):
+        x, h, name = atoms.values[at], atoms.halves[at], atoms.formulas[at]
+        largest = np.nanmax(np.abs(x))
+        add(at, x * x, 2 * np.abs(x) * h, name**2)
+        if largest <= RATE_BOUND:
+            add(at, 1 + x, h, 1 + name)
+            add(at, 1 - x, h, 1 - name)
+        elif largest <= PERCENT_BOUND:
+            add(at, 1 + x / 100, h / 100, 1 + name / 100)
+            add(at, 1 - x / 100, h / 100, 1 - name / 100)
+    return Atoms(np.array(values), np.array(halves), np.array(columns, dtype=np.intp), formulas)
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """All pairs under one operator, on the sampled rows."""
+
+    operator: str
+    left: Rows
+    right: Rows
+    values: Array
+    radius: Array
+
+
+def families(atoms: Atoms, plain: int) -> list[Family]:
+    """Sums, differences, products and quotients; only products and quotients use more than the first ``plain`` atoms."""
+    x, h, size = atoms.values, atoms.halves, np.abs(atoms.values)
+    i, j = np.triu_indices(plain, 1)
+    made = [
+        Family("+", i, j, x[i] + x[j], h[i] + h[j]),
+        Family("-", i, j, x[i] - x[j], h[i] + h[j]),
+    ]
+    # A column may be multiplied by itself (a square) but an atom does not meet another atom of the same column.
+    i, j = np.triu_indices(len(atoms), 1)
+    keep = (atoms.columns[i] != atoms.columns[j]) & (i < plain)
+    i, j = i[keep], j[keep]
+    made.append(Family("*", i, j, x[i] * x[j], size[i] * h[j] + size[j] * h[i] + h[i] * h[j]))
+    with np.errstate(all="ignore"):
+        for top, bottom in ((i, j), (j, i)):
+            quotient = x[top] / x[bottom]
+            radius = (h[top] + np.abs(quotient) * h[bottom]) / np.maximum(size[bottom] - h[bottom], 0)
+            made.append(Family("/", top, bottom, quotient, radius))
+    return made
+
+
+def combine(operator: str, left: Expression, right: Expression) -> Expression:
+    """Two expressions under one of + - * /."""
+    if operator == "+":
+        return left + right
+    if operator == "-":
+        return left - right
+    return left * right if operator == "*" else left / right
+
+
+def pairs(view: View, targets: Sequence[int]) -> Found:
+    """Every pair of columns, and every single column, as a formula for every target; also times a fitted constant."""
+    candidates: list[Candidate] = []
+    tried = 0
+    for target in targets:
+        sample = view.sample(target, ROWS)
+        y, hy = view.values[sample, target], view.halves[sample, target]
+        if len(sample) < LEAST_ROWS or np.ptp(y) == 0:
+            continue
+        plain = plain_atoms(view, sample, without=target)
+        if not len(plain):
+            continue
+        atoms = with_powers_and_rates(plain)
+        single = np.arange(len(atoms))
+        options = [Family("", single, single, atoms.values, atoms.halves), *families(atoms, len(plain))]
+        scored: list[tuple[float, str, Expression]] = []
+        for family in options:
+            tried += 2 * len(family.left)
+            scored += _score(family, atoms, y, hy)
+        scored.sort(key=lambda item: (-item[0], item[1]))
+        candidates += [Candidate(view.names[target], formula, "pairs") for _, _, formula in scored[:KEEP]]
+    return Found(candidates, tried)
+
+
+def _score(family: Family, atoms: Atoms, y: Array, hy: Array) -> list[tuple[float, str, Expression]]:
+    """The members of a family that hold on enough rows, with a score and their text."""
+    out = []
+    for factors in (None, _factors(family.values, y)):
+        places, holding, tolerance = holding_rows(family.values, family.radius, y, hy, factors)
+        for place, held, allowed in zip(places, holding, tolerance, strict=True):
+            formula = _formula(family, atoms, int(place))
+            if factors is not None:
+                constant = fit_constant(family.values[place], family.radius[place], y, hy, held)
+                if constant is None or constant in (0, 1):
+                    continue
+                formula = Expression.constant(constant) * formula
+            out.append((gain(y, hy, held, allowed), str(formula), formula))
+    return out
+
+
+def _formula(family: Family, atoms: Atoms, place: int) -> Expression:
+    left = atoms.formulas[int(family.left[place])]
+    if not family.operator:
+        return left
+    return combine(family.operator, left, atoms.formulas[int(family.right[place])])
+
+
+def _factors(values: Array, y: Array) -> Array:
+    """The median of target / formula for each formula."""
+    with np.errstate(all="ignore"):
+        ratios = y / values
+    ratios = np.where(np.isfinite(ratios) & (y != 0), ratios, np.nan)
+    ratios.sort(axis=1)
+    count = np.isfinite(ratios).sum(axis=1)
+    middle = np.maximum(count - 1, 0) // 2
+    return np.where(count >= LEAST_ROWS, ratios[np.arange(len(ratios)), middle], np.nan)
+
+
+def holding_rows(
+    values: Array, radius: Array, y: Array, hy: Array, factors: Array | None
+) -> tuple[Rows, Array, Array]:
+    """The formulas that hold on enough rows: their places, where they hold, and the tolerances there."""
+    if factors is not None:
+        known = np.isfinite(factors) & (factors != 0)
+        places = np.flatnonzero(known)
+        scale = factors[places, None]
+        values, radius = values[places] * scale, radius[places] * np.abs(scale)
+        # The median is itself uncertain by a row's rounding.
+        slack = 2.0
+    else:
+        places, slack = np.arange(len(values)), 1.0
+    with np.errstate(all="ignore"):
+        tolerance = (hy + radius) * slack + 1e-13 * np.abs(y)
+        difference = np.abs(y - values)
+    known = np.isfinite(difference) & np.isfinite(tolerance)
+    holds = known & (difference <= tolerance)
+    # Rows in which both sides are zero hold under any constant and are no support.
+    support = (holds & (y != 0)).sum(axis=1)
+    enough = (holds.sum(axis=1) >= LEAST_SHARE * known.sum(axis=1)) & (support >= LEAST_ROWS)
+    chosen = np.flatnonzero(enough)
+    return places[chosen], holds[chosen], tolerance[chosen]
+
+
+def gain(y: Array, hy: Array, held: Array, tolerance: Array) -> float:
+    """A quick score: how much narrower than the target's spread the windows are, over the rows that hold."""
+    spread = float(np.subtract(*np.percentile(y, [95, 5]))) or float(np.ptp(y)) or 1.0
+    where = held.astype(bool) & (y != 0)
+    return float(np.log2(np.maximum(spread / tolerance[where], 1.0)).sum())
+
+
+def fit_constant(values: Array, radius: Array, y: Array, hy: Array, held: Array | None = None) -> constants.Fraction | None:
+    """The simplest constant factor that most rows allow."""
+    where = np.isfinite(values) & np.isfinite(y) & np.isfinite(radius) & (np.abs(values) > radius)
+    if held is not None:
+        where &= held.astype(bool)
+    if where.sum() < 3:
+        return None
+    v, r, y, hy = np.abs(values[where]), radius[where], y[where] * np.sign(values[where]), hy[where]
+    noise = 1e-12 * np.abs(y)
+    low, high = y - hy - noise, y + hy + noise
+    # The ends of (y ± h) / (v ± r), whatever the sign of y.
+    return constants.choose(
+        np.where(low >= 0, low / (v + r), low / (v - r)), np.where(high >= 0, high / (v - r), high / (v + r))
+    )
