@@ -57,7 +57,7 @@ def read_workbook(name: str, data: bytes, *, sheet: str | None) -> Table:
         formulas = _formulas(data, chosen)
     except InaluError:
         raise
-    # openpyxl meets damaged files with any exception there is: KeyError, zlib.error, ParseError, TypeError ...
+    # openpyxl meets damaged files with any exception there is: KeyError, zlib.error, ParseError ...
     except Exception as error:
         raise InvalidData(f"{name} is a damaged workbook ({type(error).__name__}): save it anew.") from None
     return _table(name, chosen, formulas, notes)
@@ -195,15 +195,20 @@ def _table(name: str, sheet: Sheet, formulas: dict[tuple[int, int], str], notes:
         numbers = sum(isinstance(cell, (int, float)) for cell in column)
         plain.append(numbers > 0.5 * sum(cell is not None for cell in column))
         texts.append(texts_of([_value(cell) for cell in column]).texts)
-    text_formulas = (
-        [tuple(formulas.get((row, at)) for row in labels) for at in range(width)] if formulas else None
-    )
+    by_column: list[tuple[str | None, ...] | None] = [None] * width
+    for at in range(width) if formulas else ():
+        by_column[at] = column_formulas = tuple(formulas.get((row, at)) for row in labels)
+        if any(column_formulas) and not any(texts[at]):
+            notes = [
+                *notes,
+                f"Column {at + 1} holds formulas without values: save the workbook in Excel first.",
+            ]
     return build(
         titles_of(found.titles, width),
         texts,
         name=name,
         plain=plain,
-        formulas=text_formulas,
+        formulas=by_column,
         notes=[*notes, *found.notes],
         labels=np.array(labels, dtype=np.int64),
         sheet=sheet.name,

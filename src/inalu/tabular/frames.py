@@ -117,5 +117,6 @@ def _text(cell: object) -> str:
     if isinstance(cell, (float, np.floating)):
         if cell != cell:
             return ""
-        return str(int(cell)) if abs(cell) < 2**53 and cell == int(cell) else str(cell)
+        whole = abs(float(cell)) < 2**53 and float(cell).is_integer()
+        return str(int(cell)) if whole else str(cell)
     return str(cell)
