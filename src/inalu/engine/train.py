@@ -56,7 +56,7 @@ class Backend:
 
 BACKENDS: Mapping[str, Backend] = MappingProxyType(
     {
-        "cpu": Backend("cpu", "inalu.engine.cpu", "numba", None, False),
+        "cpu": Backend("cpu", "inalu.engine.cpu_host", "numba", None, False),
         "stacked": Backend("stacked", "inalu.engine.stacked", "torch", "torch", True),
         "reference": Backend("reference", "inalu.engine.reference", "torch", "torch", True),
     }
