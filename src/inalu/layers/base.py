@@ -1,0 +1,143 @@
+"""What every cell shares: the shape of inputs, initial values, and what snapping and schedules ask of it.
+
+A new cell subclasses `ArithmeticLayer`; docs/extending.md goes through one step by step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Self
+
+import torch
+from torch import Tensor, nn
+
+from inalu.errors import InvalidArgument, invalid
+from inalu.expression import Expression
+from inalu.layers.laws import Law, Normal, resolve_law
+from inalu.layers.stable import no_autocast
+
+# tanh and the logistic function of FAR are exactly 1 and σ(-FAR) is exactly 0, in every dtype.
+FAR = 1000.0
+
+
+class Snapped(NamedTuple):
+    """A layer with exact weights, and the largest share of rows on which a gate was overruled."""
+
+    layer: ArithmeticLayer
+    minority: float
+
+
+class ArithmeticLayer(nn.Module):
+    """The base of all cells: ``[..., in_features]`` → ``[..., out_features]``.
+
+    A cell defines `compute` and `effective_weights`, and `snapped` and `formulas` if it can be made exact.
+
+    Raises
+    ------
+    InvalidArgument
+        When a size is not a positive integer; when an input's last dimension or dtype does not fit.
+    """
+
+    in_features: int
+    out_features: int
+    law: Law
+
+    def __init__(self, in_features: int, out_features: int, *, law: str | Law = "paper") -> None:
+        super().__init__()
+        for name, size in (("in_features", in_features), ("out_features", out_features)):
+            if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+                raise invalid(name, "must be a positive integer", size)
+        self.in_features = in_features
+        self.out_features = out_features
+        self.law = resolve_law(law)
+
+    def compute(self, x: Tensor) -> Tensor:
+        """Return the outputs [B, O] of rows x [B, I]."""
+        raise NotImplementedError
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the outputs [..., O] of inputs x [..., I], in the dtype of the parameters."""
+        dtype = next(self.parameters()).dtype
+        if x.ndim == 0 or x.shape[-1] != self.in_features:
+            rule = f"must have in_features={self.in_features} as its last dimension"
+            raise invalid("x", rule, tuple(x.shape))
+        # A layer that ran in half precision hands on half precision; arithmetic is done in full.
+        if x.dtype != dtype and torch.is_autocast_enabled(x.device.type):
+            x = x.to(dtype)
+        if x.dtype != dtype:
+            fix = f"Convert one: x.to({dtype}) or layer.to({x.dtype})"
+            raise invalid("x", f"must have the dtype of the layer, {dtype}", x.dtype, fix=fix)
+        with no_autocast(x):
+            y = self.compute(x.reshape(-1, self.in_features))
+        return y.reshape(*x.shape[:-1], self.out_features)
+
+    @torch.no_grad()
+    def reset_parameters(
+        self, *, generator: torch.Generator | None = None, law: str | Law | None = None
+    ) -> Self:
+        """Draw every parameter anew from ``law``, by default the law that the layer was made with.
+
+        Returns
+        -------
+        ArithmeticLayer
+            The layer itself.
+
+        Examples
+        --------
+        >>> from inalu.layers import INALU
+        >>> layer = INALU(2, 1).reset_parameters(generator=torch.Generator().manual_seed(0), law="uniform2")
+        >>> bool(layer.W_hat_a.abs().max() < 2)
+        True
+        """
+        chosen = self.law if law is None else resolve_law(law)
+        for name, parameter in self.named_parameters():
+            family = chosen.of(name)
+            if isinstance(family, Normal):
+                parameter.normal_(family.mean, family.std, generator=generator)
+            else:
+                parameter.uniform_(family.low, family.high, generator=generator)
+        return self
+
+    def effective_weights(self) -> dict[str, Tensor]:
+        """Return the weights that act, by name, each [I, O]; exact ones are -1, 0 or 1."""
+        raise NotImplementedError
+
+    def gate_values(self, x: Tensor | None = None) -> Tensor | None:
+        """Return the gate, [O] or [B, 1] or [B, O]; None without a gate or without the x that it needs."""
+        return None
+
+    def regularized(self) -> list[Tensor]:
+        """Return the parameters on which the discretisation term acts."""
+        return list(self.parameters())
+
+    def snapped(self, x: Tensor | None = None) -> Snapped:
+        """Return an exact copy; rows x [B, I] are for a gate that looks at its input."""
+        raise InvalidArgument(f"{type(self).__name__} cannot be snapped: it has no method snapped().")
+
+    def formulas(self, inputs: Sequence[Expression]) -> list[Expression]:
+        """Return one expression an output, of a layer that is exact."""
+        raise InvalidArgument(f"{type(self).__name__} has no formula: it has no method formulas().")
+
+    def extra_repr(self) -> str:
+        """Return the sizes and options, as they would be typed."""
+        return f"{self.in_features}, {self.out_features}"
+
+
+def empty(*shape: int, device: torch.device | str | None, dtype: torch.dtype | None) -> nn.Parameter:
+    """Return a parameter whose values are still to be drawn."""
+    return nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
+
+
+@torch.no_grad()
+def snap_weights(w_hat: Tensor, m_hat: Tensor) -> None:
+    """Move a pair of parameters to where tanh(W_hat)·σ(M_hat) is exactly its nearest of -1, 0 and 1."""
+    nearest = torch.round(torch.tanh(w_hat) * torch.sigmoid(m_hat))
+    w_hat.copy_(FAR * nearest)
+    m_hat.copy_(FAR * (2 * nearest.abs() - 1))
+
+
+@torch.no_grad()
+def majority(gate: Tensor) -> tuple[Tensor, float]:
+    """Return, for gates [B, 1] or [B, O], where more than half are open, and the largest share overruled."""
+    share = (gate > 0.5).to(torch.float64).mean(0)
+    return share > 0.5, float(torch.minimum(share, 1 - share).max())

@@ -1,0 +1,108 @@
+"""The sign vector of the multiplicative path as matrix products.
+
+A factor of ``Π_i (sign(x_i)·|W_io| + 1 - |W_io|)`` depends on the row only through the sign of x_i: it is
+``1 - 2|W_io|`` for a negative input, ``1 - |W_io|`` for a zero and 1 otherwise. With 0/1 masks of the inputs
+the product over i is a matrix product of logarithms and a count of the factors below zero. No [B, I, O]
+tensor exists, forward or backward.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from inalu.layers.stable import apply, finite_gradient, matmul, no_autocast, occurs, saturate_gradient
+
+
+class _MaskedProduct(Function):
+    """Π_k factors_ko over the k with mask_bk = 1, for factors without zeros.
+
+    With P the product and d its gradient, the gradient of a factor is Σ_b mask_bk d_bo P_bo / factors_ko.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(mask: Tensor, factors: Tensor) -> Tensor:
+        with no_autocast(mask):
+            size = (mask @ factors.abs().log()).exp()
+            below_zero = mask @ (-factors).sign().clamp(min=0)
+        return size * (1 - 2 * (below_zero.to(torch.int32) & 1))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs, output)
+
+    @staticmethod
+    def backward(ctx: Any, d: Tensor) -> tuple[None, Tensor]:
+        mask, factors, product = ctx.saved_tensors
+        total = matmul(mask.mT, saturate_gradient(d) * product)
+        return None, saturate_gradient(total / factors)
+
+
+def masked_product(mask: Tensor, factors: Tensor) -> Tensor:
+    """Return Π_k factors_ko over the k with mask_bk = 1, exact also where factors are 0.
+
+    Parameters
+    ----------
+    mask
+        [B, K], zeros and ones.
+    factors
+        [K, O].
+
+    Returns
+    -------
+    Tensor
+        [B, O].
+
+    Examples
+    --------
+    >>> mask = torch.tensor([[1.0, 1.0], [1.0, 0.0]])
+    >>> masked_product(mask, torch.tensor([[-2.0], [3.0]])).tolist()
+    [[-6.0], [-2.0]]
+    """
+    if not occurs(~factors.detach().all()):
+        return finite_gradient(apply(_MaskedProduct, mask, factors))
+    zero = factors.detach() == 0
+    rest = apply(_MaskedProduct, mask, factors.masked_fill(zero, 1.0))
+    with no_autocast(mask):
+        zeros = mask @ zero.to(mask.dtype)
+    # Their sum is 0 in value. A product with one zero factor has the slope `rest` in that factor and 0 in the
+    # others; with more zero factors it is flat.
+    vanishing = matmul(mask, factors * zero)
+    return finite_gradient(rest * ((zeros == 0) + (zeros == 1) * vanishing))
+
+
+def sign_product(x: Tensor, w: Tensor) -> Tensor:
+    """Return Π_i (sign(x_i)·|W_io| + 1 - |W_io|), equations (msm) and (msv), with sign(0) = 0.
+
+    Parameters
+    ----------
+    x
+        [B, I].
+    w
+        Weights in [-1, 1], [I, O].
+
+    Returns
+    -------
+    Tensor
+        [B, O], in [-1, 1].
+
+    Examples
+    --------
+    >>> x = torch.tensor([[-2.0, 3.0], [-2.0, -3.0]])
+    >>> sign_product(x, torch.tensor([[1.0, 1.0], [0.0, -1.0]])).tolist()
+    [[-1.0, -1.0], [-1.0, 1.0]]
+    """
+    signs = x.detach().sign()
+    # Half precision counts exactly only to 256 or 2048.
+    exact = torch.promote_types(x.dtype, torch.float32)
+    signs, magnitude = signs.to(exact), w.abs().to(exact)
+    mask, factors = (-signs).clamp(min=0), 1 - 2 * magnitude
+    if occurs(~signs.all()):
+        mask = torch.cat([mask, 1 - signs.abs()], dim=-1)
+        factors = torch.cat([factors, 1 - magnitude], dim=-2)
+    return masked_product(mask, factors).to(x.dtype)

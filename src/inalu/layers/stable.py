@@ -1,0 +1,233 @@
+"""Operations that are finite, forward and backward, wherever their inputs are.
+
+The equations of the paper multiply, divide by and exponentiate numbers of any size, layer upon layer. In
+float32 a sum of a few huge terms may be ``inf - inf``, and an infinite gradient times a vanished factor is
+NaN. Here every result beyond the largest number becomes that number, and every gradient beyond an eighth of
+it becomes that eighth, so that the gradients of a tensor used up to eight times still have a finite sum.
+
+All work under autograd to any order, ``torch.func``, ``torch.compile`` and export; see docs/math.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+
+def apply(function: type[Function], *inputs: Any) -> Tensor:
+    """Return ``function.apply(*inputs)``, or its bare formula where PyTorch cannot map a custom gradient.
+
+    Up to 2.13 it cannot in a compiled ``vmap`` (pytorch issue 129845). There autograd differentiates the
+    formula: the same gradient, but not saturated.
+    """
+    result: Tensor
+    if torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active():
+        result = function.forward(*inputs)
+    else:
+        result = function.apply(*inputs)  # type: ignore[no-untyped-call]
+    return result
+
+
+def occurs(t: Tensor) -> bool:
+    """Return whether ``t``, a tensor of one truth value, holds; True where that cannot be known.
+
+    It decides whether a rare case may be skipped. It cannot be known while a program is traced or mapped, and
+    on an accelerator asking would wait for the device: there the rare case is always computed.
+    """
+    tracing = torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
+    if tracing or torch.compiler.is_compiling() or t.device.type != "cpu":
+        return True
+    try:
+        return bool(t)
+    except RuntimeError:  # vmap, and tensors without data
+        return True
+
+
+def no_autocast(t: Tensor) -> contextlib.AbstractContextManager[Any]:
+    """Return a context in which matrix products keep the dtype of their inputs."""
+    device = t.device.type
+    if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
+        return torch.autocast(device, enabled=False)
+    return contextlib.nullcontext()
+
+
+def saturate(t: Tensor) -> Tensor:
+    """Return ``t`` with infinities replaced by the largest number."""
+    largest = torch.finfo(t.dtype).max
+    return t.clamp(-largest, largest)
+
+
+def saturate_gradient(t: Tensor) -> Tensor:
+    """Return ``t`` with everything beyond an eighth of the largest number replaced by that eighth."""
+    most = torch.finfo(t.dtype).max / 8
+    return t.clamp(-most, most)
+
+
+def _scaled_product(a: Tensor, b: Tensor) -> Tensor:
+    """Return ``a @ b`` where rows of ``a`` and columns of ``b`` with huge elements are scaled down meanwhile.
+
+    The scale is a power of two, so the only rounding is in elements that are below the smallest normal number
+    after scaling: 1e-15 and less beside elements of 1e15 and more.
+    """
+    info = torch.finfo(a.dtype)
+    exponent = math.log2(info.max)
+    threshold, shrink = 2.0 ** int(0.4 * exponent), 2.0 ** -int(0.6 * exponent)
+    row, column = a.abs().amax(-1, keepdim=True), b.abs().amax(-2, keepdim=True)
+    one = torch.ones_like(row[..., :1, :1])
+    row_scale = torch.where(row > threshold, shrink * one, one)
+    column_scale = torch.where(column > threshold, shrink * one, one)
+    product = (a * row_scale) @ (b * column_scale) / row_scale / column_scale
+    # An input that is not finite is not ours to repair.
+    return torch.where(torch.isfinite(row) & torch.isfinite(column), saturate(product), product)
+
+
+class _Matmul(Function):
+    """a [B, I] @ b [I, O], with gradients that are the same kind of product."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(a: Tensor, b: Tensor) -> Tensor:
+        with no_autocast(a):
+            if a.shape[-1] == 0:
+                return a @ b
+            if torch.compiler.is_compiling():
+                return _scaled_product(a, b)
+            plain = a @ b
+            # One pass: the sum is finite only if every element is.
+            if not occurs(~torch.isfinite(plain.sum())):
+                return plain
+            return torch.where(torch.isfinite(plain), plain, _scaled_product(a, b))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, d: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        a, b = ctx.saved_tensors
+        d = saturate_gradient(d)
+        grad_a = saturate_gradient(matmul(d, b.mT)) if ctx.needs_input_grad[0] else None
+        grad_b = saturate_gradient(matmul(a.mT, d)) if ctx.needs_input_grad[1] else None
+        return grad_a, grad_b
+
+
+class _LogMagnitude(Function):
+    """log(max(|x|, epsilon)); the gradient is 0 where |x| <= epsilon."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Tensor, epsilon: float) -> Tensor:
+        return x.abs().clamp(min=epsilon).log()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, float], output: Tensor) -> None:
+        ctx.save_for_backward(inputs[0])
+        ctx.epsilon = inputs[1]
+
+    @staticmethod
+    def backward(ctx: Any, d: Tensor) -> tuple[Tensor, None]:
+        (x,) = ctx.saved_tensors
+        size = x.abs()
+        # Arithmetic on signs: several times faster than torch.where on a CPU.
+        inside = (size - ctx.epsilon).sign().clamp(min=0)
+        return saturate_gradient(d * (inside * x.sign() / size.clamp(min=ctx.epsilon))), None
+
+
+class _ExpBelow(Function):
+    """exp(min(z, omega)); the gradient is 0 where z >= omega."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(z: Tensor, omega: float) -> Tensor:
+        return z.clamp(max=omega).exp()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, float], output: Tensor) -> None:
+        ctx.save_for_backward(inputs[0], output)
+        ctx.omega = inputs[1]
+
+    @staticmethod
+    def backward(ctx: Any, d: Tensor) -> tuple[Tensor, None]:
+        z, m = ctx.saved_tensors
+        inside = (ctx.omega - z).sign().clamp(min=0)
+        return saturate_gradient(saturate_gradient(d) * (m * inside)), None
+
+
+class _Mix(Function):
+    """g * a + (1 - g) * m for a gate g of shape [O], [B, 1] or [B, O]."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(g: Tensor, a: Tensor, m: Tensor) -> Tensor:
+        return g * a + (1 - g) * m
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, d: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        g, a, m = ctx.saved_tensors
+        d = saturate_gradient(d)
+        toward_a = d * g
+        slope = saturate_gradient(d * (a - m))
+        # Sums over the broadcast dimension as matrix products, which cannot overflow.
+        if g.ndim < a.ndim:
+            slope = matmul(torch.ones_like(a[:, :1]).mT, slope)[0]
+        elif g.shape[-1] < a.shape[-1]:
+            slope = matmul(slope, torch.ones_like(a[:1]).mT)
+        return saturate_gradient(slope), toward_a, d - toward_a
+
+
+class _FiniteGradient(Function):
+    """t itself; its gradient, finite."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(t: Tensor) -> Tensor:
+        return t.view_as(t)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, d: Tensor) -> Tensor:
+        return saturate_gradient(d)
+
+
+def matmul(a: Tensor, b: Tensor) -> Tensor:
+    """Return ``a @ b`` for a [B, I] and b [I, O], never NaN for finite inputs, in full precision."""
+    return apply(_Matmul, a, b)
+
+
+def log_magnitude(x: Tensor, epsilon: float) -> Tensor:
+    """Return log(max(|x|, epsilon)), whose gradient is 0 where |x| <= epsilon."""
+    return apply(_LogMagnitude, x, epsilon)
+
+
+def exp_below(z: Tensor, omega: float) -> Tensor:
+    """Return exp(min(z, omega)), whose gradient is 0 where z >= omega."""
+    # Not beyond what the dtype can hold: float16 ends at exp(11).
+    bound = min(omega, math.log(torch.finfo(z.dtype).max) - 0.01)
+    return apply(_ExpBelow, z, bound)
+
+
+def mix(g: Tensor, a: Tensor, m: Tensor) -> Tensor:
+    """Return g * a + (1 - g) * m for a and m [B, O] and g [O], [B, 1] or [B, O]."""
+    return apply(_Mix, g, a, m)
+
+
+def finite_gradient(t: Tensor) -> Tensor:
+    """Return ``t``; an infinite gradient that arrives here goes on as a finite one."""
+    return apply(_FiniteGradient, t)
