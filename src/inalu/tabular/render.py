@@ -10,39 +10,18 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
-from inalu._expression_text import number_text
 from inalu.errors import require_extra
-from inalu.expression import HALF, Column, Constant, Expression, Power, Sum
+from inalu.expression import Column, Constant, Expression, Power, Sum
+from inalu.tabular.derived import Place, place
+
+HALF = Fraction(1, 2)
 
 # How tightly the outermost operator of a text binds.
 SUM, PRODUCT, POWER, ATOM = range(1, 5)
-_RESERVED = re.compile(r"(?P<before>.*)\[(?P<shift>-?\d{1,4})\]|cumsum\((?P<running>.*)\)", re.DOTALL)
-
-
-class Place(NamedTuple):
-    """What a name in a formula stands for: a column, some rows away, or its running sum."""
-
-    name: str
-    shift: int = 0
-    running: bool = False
-
-
-def place(name: str) -> Place:
-    """Read the reserved names of formulas.
-
-    Examples
-    --------
-    >>> place("balance[-1]"), place("cumsum(paid in)")
-    (Place(name='balance', shift=-1, running=False), Place(name='paid in', shift=0, running=True))
-    """
-    found = _RESERVED.fullmatch(name)
-    if found is None:
-        return Place(name)
-    if found["running"] is not None:
-        return Place(found["running"], 0, True)
-    return Place(found["before"], int(found["shift"]))
+# In tolerances: the number of the row, counted from 1 (the running sum of nothing but rows).
+ROW_NUMBER = "cumsum()"
 
 
 @dataclass(frozen=True)
@@ -76,7 +55,7 @@ def _write(formula: Expression, notation: Notation) -> tuple[str, int]:
         return _write_power(formula, notation)
     negative, above, below = formula.fraction()
     if isinstance(formula, Constant) and not negative and not below:
-        return number_text(formula.value), ATOM
+        return str(formula), ATOM
     text, level = _factors(above, notation)
     if below:
         divisor, tightness = _factors(below, notation)
@@ -197,6 +176,8 @@ def sql(formula: Expression, *, decimals: int | None = None, order: str | None =
     over = "rowid" if order is None else identifier(order)
 
     def column(name: str) -> str:
+        if name == ROW_NUMBER:
+            return f"ROW_NUMBER() OVER (ORDER BY {over})"
         where = place(name)
         quoted = identifier(where.name)
         if where.running:
@@ -254,6 +235,8 @@ def pandas(formula: Expression, *, decimals: int | None = None, frame: str = "df
     """
 
     def column(name: str) -> str:
+        if name == ROW_NUMBER:
+            return f"({frame}.reset_index().index + 1)"
         where = place(name)
         text = f"{frame}[{where.name!r}]"
         if where.running:
@@ -321,7 +304,7 @@ def _latex(formula: Expression) -> tuple[str, int]:
         return f"{_latex_wrapped(base, ATOM)}^{{{_exponent(formula.exponent)}}}", POWER
     negative, above, below = formula.fraction()
     if isinstance(formula, Constant) and not negative and not below:
-        return number_text(formula.value), ATOM
+        return str(formula), ATOM
     if below:
         text, level = rf"\frac{{{_latex_factors(above)[0]}}}{{{_latex_factors(below)[0]}}}", PRODUCT
     else:

@@ -18,7 +18,7 @@ import numpy as np
 
 from inalu.errors import InvalidArgument, InvalidData
 from inalu.expression import Expression
-from inalu.tabular.render import place
+from inalu.tabular.derived import place
 from inalu.tabular.table import Table
 
 FORMAT = "inalu-rules"
@@ -31,14 +31,8 @@ MOST_DECIMALS = 30
 
 _FILE_KEYS = {"format", "version", "made_by", "table", "rules"}
 _RULE_KEYS = {
-    "target",
-    "formula",
-    "text",
-    "decimals",
-    "precision",
-    "found_by",
-    "rows_checked",
-    "rows_holding",
+    *("target", "formula", "text", "decimals", "precision"),
+    *("found_by", "rows_checked", "rows_holding", "exact_operands"),
 }
 
 
@@ -62,6 +56,8 @@ class Found(Protocol):
     def rows_checked(self) -> int: ...
     @property
     def rows_holding(self) -> int: ...
+    @property
+    def exact_operands(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -84,6 +80,8 @@ class Rule:
         The stage of the search that found it.
     rows_checked, rows_holding : int
         On how many rows of the table it was checked and held.
+    exact_operands : bool
+        Whether the operands' cells are exact numbers, not rounded ones, when rows are judged.
     """
 
     target: str
@@ -93,6 +91,7 @@ class Rule:
     found_by: str = ""
     rows_checked: int = 0
     rows_holding: int = 0
+    exact_operands: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The rule as the schema has it."""
@@ -105,6 +104,7 @@ class Rule:
             "found_by": self.found_by,
             "rows_checked": self.rows_checked,
             "rows_holding": self.rows_holding,
+            "exact_operands": self.exact_operands,
         }
 
 
@@ -174,6 +174,7 @@ def rules_of(relations: Iterable[Found], table: Table) -> Rules:
                 found_by=relation.found_by,
                 rows_checked=relation.rows_checked,
                 rows_holding=relation.rows_holding,
+                exact_operands=relation.exact_operands,
             )
         )
     return Rules(table.name, tuple(rules))
@@ -275,7 +276,11 @@ def _rule(where: str, rule: Any) -> Rule:
     found_by = rule.get("found_by", "")
     if not isinstance(found_by, str) or len(found_by) > LONGEST_WORD:
         raise InvalidData(f'{where}: "found_by" must be a short text.')
-    return Rule(target, formula, decimals, _precisions(where, rule.get("precision", {})), found_by, *counts)
+    exact = rule.get("exact_operands", False)
+    if not isinstance(exact, bool):
+        raise InvalidData(f'{where}: "exact_operands" must be true or false.')
+    precision = _precisions(where, rule.get("precision", {}))
+    return Rule(target, formula, decimals, precision, found_by, counts[0], counts[1], exact)
 
 
 def _precisions(where: str, found: Any) -> dict[str, Precision]:

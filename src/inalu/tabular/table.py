@@ -34,7 +34,7 @@ NUMERIC_SHARE = 0.8
 SAMPLE = 400
 LONGEST_NAME = 500
 # Names that formulas use for the row before and for running sums; a header of this form gets a mark.
-RESERVED = re.compile(r".*\[-?\d+\]|cumsum\(.*\)", re.DOTALL)
+RESERVED = re.compile(r".+\[[+-]\d+\]|cumsum\(.*\)", re.DOTALL)
 _DATE_WORDS = re.compile(r"date|month|period|time|day", re.IGNORECASE)
 
 
