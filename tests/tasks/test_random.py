@@ -64,8 +64,8 @@ def test_bits_are_philox(start):
 def test_the_numbers_stay_what_they_are():
     """The one remembered number of this room: here the number itself is the contract.
 
-    Published results name a seed and mean these very numbers. Everything else that is tested stays true when a
-    stream changes, so only a remembered hash can notice that a release silently draws other data.
+    Published results name a seed and mean these very numbers. Everything else that is tested stays true when
+    a stream changes, so only a remembered hash can notice that a release silently draws other data.
     Never mend this test by pasting the new hash: a new stream needs a new name in `Key.number`.
     """
     key = key_of("pinned", 1, 0.5)

@@ -113,6 +113,15 @@ def test_the_key_is_equal_exactly_when_x_is():
     assert len(set(keyed.values())) == len(keyed)
 
 
+def test_interpolation_is_drawn_like_training_and_extrapolation_is_not():
+    draw = Task("add", 3, "U(-1,1)", "U(-10,-5)").draw(2, rows=1000)
+    for data in (draw.train, draw.interpolation):
+        assert -1 <= data.x.min() < -0.99
+        assert 0.99 < data.x.max() <= 1
+    assert -10 <= draw.extrapolation.x.min() < -9.9
+    assert -5.1 < draw.extrapolation.x.max() <= -5
+
+
 def test_seeds_sets_and_distributions_are_independent():
     task = Task("add", 10, "U(-1,1)", "N(-1,1)")
     samples = [task.draw_x(seed, name, 5000).ravel() for seed in (0, 1) for name in SETS]
