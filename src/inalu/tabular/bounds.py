@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inalu.expression import Expression
+from inalu.tabular.derived import Lookup
 
 Array = NDArray[np.float64]
 
 # Float arithmetic of a few terms is off by a few units in the last place; this many times 2.2e-16.
 FLOAT_NOISE = 16 * 2.220446049250313e-16
-
-# (values, half units) of a column by its name.
-Lookup = Callable[[str], tuple[Array, Array]]
-
 
 @dataclass(frozen=True)
 class Prediction:
@@ -29,15 +25,15 @@ class Prediction:
         The formula evaluated; NaN where an operand is missing or a divisor is zero.
     radius : array of shape [rows]
         How far the value moves when every operand moves by half a unit: the worst case.
-    spread : array of shape [rows]
-        The standard deviation of the same for independent uniform rounding errors.
+    radius_counts : array of shape [rows]
+        The same with whole numbers taken as exact, as counts are.
     noise : array of shape [rows]
         What float arithmetic itself may be off.
     """
 
     value: Array
     radius: Array
-    spread: Array
+    radius_counts: Array
     noise: Array
 
 
@@ -46,15 +42,16 @@ def predict(formula: Expression, lookup: Lookup) -> Prediction:
 
     Examples
     --------
-    >>> columns = {"a": (np.array([1.2]), np.array([0.05])), "b": (np.array([3.0]), np.array([0.5]))}
-    >>> predict(Expression.parse("a + b"), columns.__getitem__).radius.round(3)
-    array([0.55])
+    >>> lookup = Lookup({"a": (np.array([1.2]), np.array([0.05])), "b": (np.array([3.0]), np.array([0.5]))})
+    >>> found = predict(Expression.parse("a + b"), lookup)
+    >>> found.radius.round(3), found.radius_counts.round(3)
+    (array([0.55]), array([0.05]))
     """
     cells = {name: lookup(name) for name in formula.columns}
     values = {name: pair[0] for name, pair in cells.items()}
     value = np.asarray(formula.evaluate(values), dtype=np.float64)
     value = np.where(np.isfinite(value), value, np.nan)
-    radius, variance, size = np.zeros_like(value), np.zeros_like(value), np.abs(value)
+    radius, counts, size = np.zeros_like(value), np.zeros_like(value), np.abs(value)
     with np.errstate(all="ignore"):
         for name, (middle, half) in cells.items():
             up = np.abs(np.asarray(formula.evaluate({**values, name: middle + half})) - value)
@@ -62,8 +59,9 @@ def predict(formula: Expression, lookup: Lookup) -> Prediction:
             move = np.fmax(up, down)
             move = np.where(np.isfinite(move), move, np.inf)
             radius += move
-            variance += move * move / 3.0
+            if not lookup.whole(name):
+                counts += move
             # The size of a column's part in the result: its moves are proportional to it where it matters.
             part = np.abs(move / half * middle)
             size += np.where(np.isfinite(part), part, 0.0)
-    return Prediction(value, radius, np.sqrt(variance), FLOAT_NOISE * size)
+    return Prediction(value, radius, counts, FLOAT_NOISE * size)

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inalu.expression import Constant, Expression, Power, Product, Sum
 from inalu.tabular import constants
-from inalu.tabular.bounds import Lookup, Prediction, predict
+from inalu.tabular.bounds import Prediction, predict
+from inalu.tabular.derived import Lookup
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -30,6 +32,8 @@ NEIGHBOURS = 2
 # Of the rows checked, and of those where the answer is not trivial, this share has to hold.
 LEAST_SHARE = 0.75
 LEAST_ROWS = 5
+# A formula whose windows are so wide that a row saves less than this on average is a vague one.
+LEAST_BITS_PER_ROW = 0.75
 # Bits left after everything is paid; one finding in 2**bits candidates sets would be luck.
 THRESHOLD = 10.0
 
@@ -114,6 +118,10 @@ class Measure:
         Target minus prediction, and the largest difference that rounding explains.
     prediction : Prediction
         The formula's values.
+    rounded : str
+        Which operands count as rounded numbers: "all", "fractions" (whole numbers are exact) or "none".
+    weight : float
+        The share of the checked rows that are evidence of their own.
     """
 
     bits: float
@@ -124,6 +132,8 @@ class Measure:
     residual: Array
     tolerance: Array
     prediction: Prediction
+    rounded: str
+    weight: float
 
     @property
     def share(self) -> float:
@@ -171,23 +181,43 @@ def entropy(share: float) -> float:
 
 
 def measure(target: Target, formula: Expression, lookup: Lookup, *, columns: int, tried: float = 1.0) -> Measure:
-    """Weigh a candidate on all rows."""
+    """Weigh a candidate on all rows.
+
+    Whether the operands were rounded when the target was computed is not printed anywhere: 3 may be a count or stand
+    for 2.6. Both are tried, and what saves more bits is taken.
+    """
     prediction = predict(formula, lookup)
+    checked = np.isfinite(target.values - prediction.value) & np.isfinite(prediction.radius)
+    rows = max(int(checked.sum()), 1)
+    weight = _independent_rows(formula, target, lookup, checked) / rows
+    paid = formula_bits(formula, columns) + math.log2(max(tried, 1.0))
+    options = {"all": prediction.radius, "fractions": prediction.radius_counts, "none": np.zeros(len(checked))}
+    if np.array_equal(options["fractions"], options["all"]):
+        del options["fractions"]
+    best: Measure | None = None
+    for rounded, radius in options.items():
+        result = _weigh(target, prediction, checked, radius, rounded, weight, paid)
+        if best is None or result.bits > best.bits + 1e-9:
+            best = result
+    assert best is not None
+    return best
+
+
+def _weigh(
+    target: Target, prediction: Prediction, checked: Mask, radius: Array, rounded: str, weight: float, paid: float
+) -> Measure:
+    """The bits under one reading of the operands."""
     residual = target.values - prediction.value
-    noise = prediction.noise + 1e-9 * target.halves
-    tolerance = target.halves + prediction.radius + noise
-    checked = np.isfinite(residual) & np.isfinite(tolerance)
+    tolerance = target.halves * (1 + 1e-9) + radius + prediction.noise
     holding = checked & (np.abs(residual) <= tolerance)
     chance = np.ones_like(residual)
     chance[checked] = target.chance(prediction.value[checked], tolerance[checked])
     saved = np.where(holding, -np.log2(chance), 0.0)
     rows = int(checked.sum())
-    weight = _independent_rows(formula, target, lookup, checked) / max(rows, 1)
     breaking = rows - int(holding.sum())
     gross = weight * (float(saved.sum()) - rows * entropy(breaking / max(rows, 1)))
-    paid = formula_bits(formula, columns) + math.log2(max(tried, 1.0))
     trivial = checked & (chance > TRIVIAL_CHANCE)
-    return Measure(gross - paid, gross, checked, holding, trivial, residual, tolerance, prediction)
+    return Measure(gross - paid, gross, checked, holding, trivial, residual, tolerance, prediction, rounded, weight)
 
 
 def _independent_rows(formula: Expression, target: Target, lookup: Lookup, checked: Mask) -> float:
@@ -199,8 +229,8 @@ def _independent_rows(formula: Expression, target: Target, lookup: Lookup, check
     rows = np.flatnonzero(checked)
     if len(rows) < 8:
         return float(len(rows))
-    parts = [np.unique(column[rows], return_inverse=True)[1] for column in
-             [target.values, *(lookup(name)[0] for name in formula.columns)]]
+    columns = [target.values, *(lookup(name)[0] for name in formula.columns)]
+    parts = [np.unique(column[rows], return_inverse=True)[1] for column in columns]
     distinct = _distinct(parts)
     if distinct >= 0.8 * len(rows):
         return float(len(rows))
@@ -219,30 +249,54 @@ def _distinct(parts: list[NDArray[np.intp]]) -> int:
     return int(code.max()) + 1
 
 
-def approximate(result: Measure, target: Target) -> bool:
+# Bins of |residual| / tolerance: four inside the window, two levels next to it, and doubling distances beyond.
+_EDGES = np.array([0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, *(3.0 * 2.0 ** np.arange(1, 40)), np.inf])
+_INSIDE, _NEAR = 4, 7
+_WIDTHS = np.geomspace(0.05, 1e6, 120)
+
+
+def approximate(result: Measure) -> bool:
     """Whether the residuals look like noise around a rough fit rather than like rounding with some broken rows.
 
-    Two descriptions of the residuals compete. Rounding: most rows lie within what rounding explains, the others
-    anywhere. Noise: a bell whose width is fitted, in units of each row's rounding. Where the second is shorter, rows
-    fail because the formula is only near the truth.
+    Two descriptions of the residuals compete, in bits. Rounding: most rows lie within what rounding explains, the
+    others next to it (one unit off) or anywhere. Noise: one bell that goes on beyond the window. Where the second is
+    shorter, rows fail because the formula is only near the truth.
     """
     rows = result.checked & ~result.trivial
     if result.holding[rows].all() or rows.sum() < LEAST_ROWS:
         return False
     ratio = np.abs(result.residual[rows]) / result.tolerance[rows]
-    count, inside = len(ratio), float((ratio <= 1).mean())
-    near = float(((ratio > 1) & (ratio <= 3)).mean())
-    far = ratio[ratio > 3]
-    # Half of the breaks' probability lies next to the window (one unit off), the other half falls off as 1 / distance.
-    rounding = 0.0
-    for share, width in ((inside, 1.0), (near, 2.0)):
-        if share:
-            rounding += count * share * (math.log2(share) - math.log2(width))
-    reach = math.log2(max(float(ratio.max()), 6.0))
-    if len(far):
-        rounding += len(far) * math.log2(len(far) / count) - float(np.log2(far * reach).sum())
-    scale = max(float(np.sqrt(np.mean(ratio**2))), 1e-12)
-    bell = -count * math.log2(scale * math.sqrt(math.pi * math.e / 2))
-    width = max(float(np.mean(ratio)), 1e-12)
-    laplace = -count * math.log2(width * math.e)
-    return max(bell, laplace) > rounding
+    counts = np.histogram(ratio, _EDGES)[0].astype(np.float64)
+    return _noise_bits(counts) < _rounding_bits(counts)
+
+
+def _rounding_bits(counts: Array) -> float:
+    total = float(counts.sum())
+    inside, near, far = counts[:_INSIDE], counts[_INSIDE:_NEAR], counts[_NEAR:]
+    price = 0.5 * math.log2(total)
+    # Inside the window errors are spread evenly, or in a way of their own (sums of several rounded cells).
+    evenly = float(inside.sum()) * 2.0 + 2 * price
+    freely = sum(_code(inside, inside.sum())) + 5 * price
+    groups = np.array([inside.sum(), near.sum(), far.sum()])
+    beside = float(near @ -np.log2(np.diff(_EDGES[_INSIDE : _NEAR + 1]) / 2))
+    # Of the distances beyond, each doubling is as likely as any other up to the largest that occurs.
+    reach = float(np.flatnonzero(far)[-1] + 1) if far.any() else 1.0
+    return min(evenly, freely) + sum(_code(groups, total)) + beside + float(far.sum()) * math.log2(reach)
+
+
+def _code(counts: Array, total: float) -> list[float]:
+    return [float(-count * math.log2(count / total)) for count in counts if count]
+
+
+def _noise_bits(counts: Array) -> float:
+    """The bits of the best normal or Laplace distribution of any width."""
+    return min(float((cost @ counts).min()) for cost in _bells()) + 0.5 * math.log2(float(counts.sum()))
+
+
+@cache
+def _bells() -> tuple[Array, Array]:
+    """The bits of each bin under normal and Laplace distributions, one line for each width."""
+    edges = _EDGES[None, :] / _WIDTHS[:, None]
+    normal = np.array([[math.erf(edge / math.sqrt(2)) for edge in row] for row in edges])
+    chances = [np.maximum(np.diff(upto, axis=1), 1e-12) for upto in (normal, 1.0 - np.exp(-edges))]
+    return -np.log2(chances[0]), -np.log2(chances[1])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -122,6 +124,20 @@ def combine(operator: str, left: Expression, right: Expression) -> Expression:
     return left * right if operator == "*" else left / right
 
 
+@dataclass(frozen=True)
+class Scored:
+    """A formula and the bits that the sampled rows give it."""
+
+    gain: float
+    formula: Expression
+
+
+def best(scored: Sequence[Scored], keep: int = KEEP) -> list[Expression]:
+    """The formulas with the most bits, each once, in a fixed order."""
+    ordered = sorted(scored, key=lambda item: (-round(item.gain, 6), item.formula.complexity, str(item.formula)))
+    return list(dict.fromkeys(item.formula for item in ordered))[:keep]
+
+
 def pairs(view: View, targets: Sequence[int]) -> Found:
     """Every pair of columns, and every single column, as a formula for every target; also times a fitted constant."""
     candidates: list[Candidate] = []
@@ -137,29 +153,59 @@ def pairs(view: View, targets: Sequence[int]) -> Found:
         atoms = with_powers_and_rates(plain)
         single = np.arange(len(atoms))
         options = [Family("", single, single, atoms.values, atoms.halves), *families(atoms, len(plain))]
-        scored: list[tuple[float, str, Expression]] = []
+        scored: list[Scored] = []
         for family in options:
             tried += 2 * len(family.left)
-            scored += _score(family, atoms, y, hy)
-        scored.sort(key=lambda item: (-item[0], item[1]))
-        candidates += [Candidate(view.names[target], formula, "pairs") for _, _, formula in scored[:KEEP]]
+            scored += score(family.values, family.radius, partial(_formula, family, atoms), y, hy)
+        candidates += [Candidate(view.names[target], formula, "pairs") for formula in best(scored)]
     return Found(candidates, tried)
 
 
-def _score(family: Family, atoms: Atoms, y: Array, hy: Array) -> list[tuple[float, str, Expression]]:
-    """The members of a family that hold on enough rows, with a score and their text."""
+def score(
+    values: Array, radius: Array, describe: Callable[[int], Expression], y: Array, hy: Array, *, scaled: bool = True
+) -> list[Scored]:
+    """The formulas that hold on enough rows, as they are and times a fitted constant.
+
+    Parameters
+    ----------
+    values, radius : arrays of shape [formulas, R]
+        Every formula on the sampled rows, and how far the rounding of operands carries it.
+    describe : callable
+        The formula at a place.
+    y, hy : arrays of shape [R]
+        The target and half units.
+    scaled : bool
+        Whether constant factors are tried.
+    """
     out = []
-    for factors in (None, _factors(family.values, y)):
-        places, holding, tolerance = holding_rows(family.values, family.radius, y, hy, factors)
-        for place, held, allowed in zip(places, holding, tolerance, strict=True):
-            formula = _formula(family, atoms, int(place))
-            if factors is not None:
-                constant = fit_constant(family.values[place], family.radius[place], y, hy, held)
-                if constant is None or constant in (0, 1):
-                    continue
-                formula = Expression.constant(constant) * formula
-            out.append((gain(y, hy, held, allowed), str(formula), formula))
+    for factors in (None, _factors(values, y)) if scaled else (None,):
+        places, holding, tolerance = holding_rows(values, radius, y, hy, factors)
+        for place, held, allowed in _promising(places, holding, tolerance, y, hy, values, factors):
+            formula = describe(place)
+            if factors is None:
+                out.append(Scored(gain(y, held, allowed), formula))
+                continue
+            for constant in fit_constants(values[place], radius[place], y, hy, held):
+                if constant not in (0, 1):
+                    out.append(Scored(gain(y, held, allowed), Expression.constant(constant) * formula))
     return out
+
+
+def _promising(
+    places: Rows, holding: Array, tolerance: Array, y: Array, hy: Array, values: Array, factors: Array | None
+) -> list[tuple[int, Array, Array]]:
+    """At most a few formulas by the bits of the rows that hold, with operands taken as rounded or as exact."""
+    if not len(places):
+        return []
+    spread = _spread(y)
+    with np.errstate(all="ignore"):
+        bits = np.where(holding & (y != 0), np.log2(np.maximum(spread / tolerance, 1.0)), 0.0).sum(axis=1)
+        shown = values[places] * (1.0 if factors is None else factors[places, None])
+        slack = 1.0 if factors is None else 2.0
+        tight = np.abs(shown - y) <= slack * hy + 1e-13 * np.abs(y)
+        narrow = np.where(tight & (y != 0), np.log2(np.maximum(spread / hy, 1.0)), 0.0).sum(axis=1)
+    order = np.argsort(-np.maximum(bits, narrow), kind="stable")[:KEEP]
+    return [(int(places[at]), holding[at], np.where(narrow[at] > bits[at], hy, tolerance[at])) for at in order]
 
 
 def _formula(family: Family, atoms: Atoms, place: int) -> Expression:
@@ -205,24 +251,33 @@ def holding_rows(
     return places[chosen], holds[chosen], tolerance[chosen]
 
 
-def gain(y: Array, hy: Array, held: Array, tolerance: Array) -> float:
+def _spread(y: Array) -> float:
+    return float(np.subtract(*np.percentile(y, [95, 5]))) or float(np.ptp(y)) or 1.0
+
+
+def gain(y: Array, held: Array, tolerance: Array) -> float:
     """A quick score: how much narrower than the target's spread the windows are, over the rows that hold."""
-    spread = float(np.subtract(*np.percentile(y, [95, 5]))) or float(np.ptp(y)) or 1.0
     where = held.astype(bool) & (y != 0)
-    return float(np.log2(np.maximum(spread / tolerance[where], 1.0)).sum())
+    return float(np.log2(np.maximum(_spread(y) / tolerance[where], 1.0)).sum())
 
 
-def fit_constant(values: Array, radius: Array, y: Array, hy: Array, held: Array | None = None) -> constants.Fraction | None:
-    """The simplest constant factor that most rows allow."""
-    where = np.isfinite(values) & np.isfinite(y) & np.isfinite(radius) & (np.abs(values) > radius)
+def fit_constants(values: Array, radius: Array, y: Array, hy: Array, held: Array | None = None) -> list[Fraction]:
+    """The simplest constant factors that most rows allow, with the operands taken as exact and as rounded."""
+    where = np.isfinite(values) & np.isfinite(y) & np.isfinite(radius) & (values != 0)
     if held is not None:
         where &= held.astype(bool)
     if where.sum() < 3:
-        return None
+        return []
     v, r, y, hy = np.abs(values[where]), radius[where], y[where] * np.sign(values[where]), hy[where]
-    noise = 1e-12 * np.abs(y)
-    low, high = y - hy - noise, y + hy + noise
-    # The ends of (y ± h) / (v ± r), whatever the sign of y.
-    return constants.choose(
-        np.where(low >= 0, low / (v + r), low / (v - r)), np.where(high >= 0, high / (v - r), high / (v + r))
-    )
+    low, high = y - hy - 1e-12 * np.abs(y), y + hy + 1e-12 * np.abs(y)
+    found: list[Fraction] = []
+    for room in (np.zeros_like(r), r):
+        with np.errstate(all="ignore"):
+            # The ends of (y ± h) / (v ± r), whatever the sign of y; rows whose divisor may be zero say nothing.
+            least = np.where(low >= 0, low / (v + room), low / (v - room))
+            most = np.where(high >= 0, high / (v - room), high / (v + room))
+        sure = v > room
+        constant = constants.choose(least[sure], most[sure])
+        if constant is not None and constant not in found:
+            found.append(constant)
+    return found

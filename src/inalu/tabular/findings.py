@@ -1,0 +1,198 @@
+"""From candidates to findings: weigh each one, drop operands that it does not need, and refuse what luck explains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from inalu.expression import Column, Constant, Expression, Product, Sum
+from inalu.tabular import evidence
+from inalu.tabular.derived import Lookup, base
+from inalu.tabular.evidence import Measure, Target
+from inalu.tabular.orientation import exact_share
+from inalu.tabular.search.pairs import fit_constants
+
+# A formula that gives up an operand must lose this many bits, or the operand was not needed.
+LEAST_LOSS = 6.0
+# With the operands' rows shuffled, so much of the share that holds must be gone.
+MOST_SHUFFLED = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """A candidate that was weighed."""
+
+    target: str
+    formula: Expression
+    found_by: str
+    measure: Measure
+    exact: float
+    length: float
+    reason: str = ""
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Target and operands, as the formula names them."""
+        return frozenset((self.target, *self.formula.columns))
+
+    def __str__(self) -> str:
+        return f"{self.target} = {self.formula}"
+
+
+@dataclass(eq=False)
+class Bench:
+    """Where candidates are weighed: the cells by name, prepared targets, and how many candidates were looked at.
+
+    Attributes
+    ----------
+    lookup : Lookup
+        Cells by name.
+    columns : int
+        The number of columns that formulas choose from.
+    tried : float
+        Candidates looked at so far; each audit counts its own.
+    """
+
+    lookup: Lookup
+    columns: int
+    tried: float = 1.0
+    _targets: dict[str, Target] = field(default_factory=dict)
+    _weighed: dict[tuple[str, Expression], Finding] = field(default_factory=dict)
+
+    def target(self, name: str) -> Target:
+        """A prepared target column."""
+        if name not in self._targets:
+            self._targets[name] = Target.of(*self.lookup(name))
+        return self._targets[name]
+
+    def weigh(self, target: str, formula: Expression, found_by: str) -> Finding:
+        """Measure a formula on all rows and say what, if anything, speaks against it."""
+        key = (target, formula)
+        if key not in self._weighed:
+            self._weighed[key] = self._weigh(target, formula, found_by)
+        return self._weighed[key]
+
+    def _weigh(self, target: str, formula: Expression, found_by: str) -> Finding:
+        prepared = self.target(target)
+        result = evidence.measure(prepared, formula, self.lookup, columns=self.columns, tried=self.tried)
+        asked = result.checked & ~result.trivial
+        exact = exact_share(result.residual, prepared.halves, result.prediction.noise, asked & result.holding)
+        length = evidence.formula_bits(formula, self.columns)
+        return Finding(target, formula, found_by, result, exact, length, self._objection(result))
+
+    def _objection(self, result: Measure) -> str:
+        """The first test that fails, in words; empty where all pass."""
+        if result.rows_nontrivial < evidence.LEAST_ROWS:
+            return "too few rows say anything about it"
+        if result.share < evidence.LEAST_SHARE or result.share_nontrivial < evidence.LEAST_SHARE:
+            return "too many rows break it"
+        if result.bits < evidence.THRESHOLD:
+            return "luck explains it as well"
+        if result.gross < evidence.LEAST_BITS_PER_ROW * result.rows_nontrivial * result.weight:
+            return "it allows almost any value"
+        if evidence.approximate(result):
+            return "it is near the values without being their formula"
+        return ""
+
+    def needed(self, finding: Finding) -> str:
+        """What speaks against a formula as a whole: shuffled rows that fit as well, or an operand it can do without."""
+        if self.shuffled(finding) > MOST_SHUFFLED * finding.measure.share_nontrivial:
+            return "shuffled rows fit almost as well"
+        for name in finding.formula.columns:
+            for simpler in without(finding.formula, name):
+                for option in [simpler, *self._refitted(finding, simpler)]:
+                    if finding.target in option.columns:
+                        continue
+                    other = self.weigh(finding.target, option, finding.found_by)
+                    if other.measure.bits > finding.measure.bits - LEAST_LOSS:
+                        return f"it holds as well without {name}"
+        return ""
+
+    def _refitted(self, finding: Finding, simpler: Expression) -> list[Expression]:
+        """The simpler formula times the constants that suit it best."""
+        if isinstance(simpler, Sum):
+            return []
+        values, halves = self.lookup(finding.target)
+        prediction = evidence.predict(simpler, self.lookup)
+        found = fit_constants(prediction.value, prediction.radius, values, halves, finding.measure.holding)
+        return [Expression.constant(constant) * simpler for constant in found if constant not in (0, 1)]
+
+    def shuffled(self, finding: Finding, *, seed: int = 0) -> float:
+        """The share of non-trivial rows that hold once the operands' rows are shuffled."""
+        result, target = finding.measure, self.target(finding.target)
+        rows = np.flatnonzero(result.checked)
+        asked = ~result.trivial[rows]
+        if not asked.any():
+            return 1.0
+        order = np.random.default_rng([seed, len(rows)]).permutation(len(rows))
+        predicted = result.prediction
+        difference = np.abs(target.values[rows] - predicted.value[rows][order])
+        allowed = target.halves[rows] + (result.tolerance - target.halves)[rows][order]
+        return float((difference <= allowed)[asked].mean())
+
+
+def without(formula: Expression, name: str) -> list[Expression]:
+    """The formulas that are left when a column goes: as a term or as a factor.
+
+    Examples
+    --------
+    >>> [str(simpler) for simpler in without(Expression.parse("a + b * c"), "c")]
+    ['a', 'a + b']
+    """
+    options = []
+    for value in (0, 1):
+        try:
+            simpler = formula.substitute({name: Expression.constant(value)}).simplify()
+        except (ZeroDivisionError, ArithmeticError, ValueError):
+            continue
+        if simpler.columns and simpler not in options:
+            options.append(simpler)
+    return options
+
+
+def constants_of(formula: Expression) -> tuple[Fraction, ...]:
+    """The numbers in a formula, other than 1, -1 and 0, in order of appearance and without repetition."""
+    found: list[Fraction] = []
+
+    def walk(node: Expression) -> None:
+        if isinstance(node, Constant):
+            if abs(node.value) not in (0, 1) and node.value not in found:
+                found.append(node.value)
+        elif isinstance(node, Sum):
+            for term in node.terms:
+                walk(term)
+        elif isinstance(node, Product):
+            for factor in node.factors:
+                walk(factor)
+        elif not isinstance(node, Column):
+            walk(getattr(node, "base"))  # noqa: B009
+
+    walk(formula)
+    return tuple(found)
+
+
+def operands_of(formula: Expression) -> tuple[str, ...]:
+    """The columns of the table behind the names of a formula."""
+    return tuple(dict.fromkeys(base(name) for name in formula.columns))
+
+
+def best_first(findings: Iterable[Finding]) -> list[Finding]:
+    """Findings from the most to the least credible way to compute things: exact ones first, then short ones."""
+    return sorted(findings, key=lambda f: (f.exact < 0.9, f.length, -f.measure.bits, f.target, str(f.formula)))
+
+
+def common_rows(names: Iterable[str], lookup: Lookup, count: int) -> Mapping[str, np.ndarray] | None:
+    """A few rows in which all named columns have values, spread over the table; None where there is none."""
+    names = list(names)
+    filled = np.logical_and.reduce([np.isfinite(lookup(name)[0]) & (lookup(name)[0] != 0) for name in names])
+    rows = np.flatnonzero(filled)
+    if not len(rows):
+        filled = np.logical_and.reduce([np.isfinite(lookup(name)[0]) for name in names])
+        rows = np.flatnonzero(filled)
+    if not len(rows):
+        return None
+    rows = rows[np.linspace(0, len(rows) - 1, count).round().astype(int)]
+    return {name: lookup(name)[0][rows] for name in names}

@@ -1,0 +1,123 @@
+"""Whether a relation follows from others: total = 1.1 * net follows from tax = 0.1 * net and total = net + tax.
+
+Points are taken that fulfil the accepted relations exactly, and not only to rounding: rows of the table are shaken
+by some percent, so that the new relation no longer holds by itself, and brought back onto the accepted ones by
+Newton's method. The new relation follows when it holds again at these points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inalu.expression import Expression
+
+Array = NDArray[np.float64]
+
+POINTS = 3
+_SHAKE = 0.2
+_STEPS = 12
+_ZERO = 1e-8
+_STEP = 1e-6
+
+
+@dataclass(frozen=True)
+class Equation:
+    """``target = formula`` as a residual over named columns."""
+
+    target: str
+    formula: Expression
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Target and operands."""
+        return (self.target, *self.formula.columns)
+
+    def residual(self, at: dict[str, Array]) -> Array:
+        """Target minus formula."""
+        return np.asarray(at[self.target] - self.formula.evaluate(at), dtype=np.float64)
+
+
+def follows(new: Equation, accepted: Sequence[Equation], rows: dict[str, Array], *, seed: int = 0) -> bool:
+    """Whether ``new`` holds wherever all accepted equations hold.
+
+    Parameters
+    ----------
+    new, accepted : Equation
+        Over the same columns.
+    rows : dict of arrays of shape [points]
+        Rows of the table to start from, without missing cells, for every column involved.
+    seed : int
+        Of the shaking.
+    """
+    near = _connected(new, accepted)
+    known = {name for equation in near for name in equation.columns}
+    if not near or not set(new.columns) <= known:
+        return False
+    names = sorted(known)
+    start = np.array([rows[name] for name in names]).T
+    if not len(start) or not np.isfinite(start).all():
+        return False
+    rng = np.random.default_rng(seed)
+    scale = np.abs(start) + 1e-3 * np.abs(start).max(axis=1, keepdims=True) + 1e-9
+    points = start + scale * rng.uniform(-_SHAKE, _SHAKE, start.shape)
+    solved = _project(near, names, points, scale)
+    if solved is None:
+        return False
+    at = dict(zip(names, solved.T, strict=True))
+    size = _size(new, at, dict(zip(names, scale.T, strict=True)))
+    with np.errstate(all="ignore"):
+        return bool((np.abs(new.residual(at)) <= 1e-6 * size).all())
+
+
+def _connected(new: Equation, accepted: Sequence[Equation]) -> list[Equation]:
+    """The accepted equations that share columns with the new one, directly or through others."""
+    reached, left = set(new.columns), list(accepted)
+    chosen: list[Equation] = []
+    while True:
+        step = [equation for equation in left if reached & set(equation.columns)]
+        if not step:
+            return chosen
+        chosen += step
+        left = [equation for equation in left if equation not in step]
+        reached.update(name for equation in step for name in equation.columns)
+
+
+def _size(equation: Equation, at: dict[str, Array], scale: dict[str, Array]) -> Array:
+    """How far the residual moves when each column moves by its own size."""
+    size = np.abs(at[equation.target])
+    middle = equation.residual(at)
+    with np.errstate(all="ignore"):
+        for name in equation.columns:
+            step = scale[name] * _STEP
+            size = size + np.abs(equation.residual({**at, name: at[name] + step}) - middle) / _STEP
+    return np.where(np.isfinite(size), size, 0.0)
+
+
+def _project(equations: Sequence[Equation], names: list[str], points: Array, scale: Array) -> Array | None:
+    """The points moved onto all equations by the shortest way, or None where that does not converge."""
+    index = {name: at for at, name in enumerate(names)}
+    count, width = points.shape
+    for _ in range(_STEPS):
+        at = dict(zip(names, points.T, strict=True))
+        residuals = np.zeros((count, len(equations)))
+        slopes = np.zeros((count, len(equations), width))
+        with np.errstate(all="ignore"):
+            for row, equation in enumerate(equations):
+                value = equation.residual(at)
+                residuals[:, row] = value
+                for name in equation.columns:
+                    step = scale[:, index[name]] * _STEP
+                    moved = equation.residual({**at, name: at[name] + step})
+                    slopes[:, row, index[name]] = (moved - value) / _STEP
+        if not (np.isfinite(residuals).all() and np.isfinite(slopes).all()):
+            return None
+        norm = np.linalg.norm(slopes, axis=2) + 1e-300
+        if (np.abs(residuals) <= _ZERO * norm).all():
+            return points
+        move = np.linalg.pinv(slopes / norm[:, :, None], rcond=1e-9) @ (residuals / norm)[:, :, None]
+        points = points - move[:, :, 0] * scale
+    return None

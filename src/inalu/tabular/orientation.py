@@ -1,0 +1,90 @@
+"""Which way round a person would write a relation: total = price * quantity, and not price = total / quantity.
+
+Rounding tells most: the computed column is the one whose own last digit explains the differences. Where all
+directions are exact, headers and the form of the formula decide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from inalu.expression import Constant, Expression, Power, Product, Sum
+from inalu.tabular.derived import base
+
+# Words in headers of computed columns.
+_HINTS = frozenset(
+    """total sum subtotal rate ratio share pct percent percentage density mean average avg per index change growth
+    diff difference delta net gross balance bmi profit margin amount score speed error residual cumulative running
+    result variance deviation gap surplus deficit earnings ytd proportion fraction yield efficiency lag all""".split()
+)
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|%|\d+")
+# Directions whose exactness differs by less than this are taken to be equally exact.
+SAME = 0.02
+
+
+def hint(name: str) -> bool:
+    """Whether a header reads like that of a computed column.
+
+    Examples
+    --------
+    >>> hint("Cost Total $"), hint("populationDensity"), hint("tbilrate"), hint("% change")
+    (True, True, False, True)
+    """
+    words = {word.lower() for word in _WORDS.findall(name)}
+    return bool(words & _HINTS) or "%" in words
+
+
+def additive(formula: Expression) -> bool:
+    """Whether a formula only adds and multiplies: no minus sign, no division by a column."""
+    if isinstance(formula, Constant):
+        return formula.value > 0
+    if isinstance(formula, Power):
+        return formula.exponent > 0 and additive(formula.base)
+    if isinstance(formula, Sum):
+        return all(additive(term) for term in formula.terms)
+    if isinstance(formula, Product):
+        return all(additive(factor) for factor in formula.factors)
+    return True
+
+
+def rank(
+    directions: Sequence[tuple[str, Expression, float, float]], order: Mapping[str, int], negative: Mapping[str, bool]
+) -> list[int]:
+    """Sort the directions of one relation, the one a person would write first.
+
+    Parameters
+    ----------
+    directions : sequence of (target, formula, exact, bits)
+        ``exact`` is the share of rows that hold when operands are taken as exact; ``bits`` the formula's length.
+    order : mapping
+        The place of each column in the table.
+    negative : mapping
+        Whether a column has negative cells.
+    """
+    best = max(exact for _, _, exact, _ in directions)
+    scores = []
+    for at, (target, formula, exact, length) in enumerate(directions):
+        columns = [base(name) for name in formula.columns]
+        score = 3.0 * hint(target) - 0.05 * length
+        if additive(formula) and not any(negative.get(name, False) for name in columns):
+            score += 2.0
+        places = [order[name] for name in columns if name in order]
+        if places and order[target] > max(places):
+            score += 1.5
+        elif places and order[target] < min(places):
+            score += 0.5
+        # A cell is computed from the row before, not the other way round.
+        if any(base(name) == target for name in formula.columns):
+            score += 4.0
+        scores.append((exact < best - SAME, -round(score, 6), at))
+    return [at for _, _, at in sorted(scores)]
+
+
+def exact_share(residual: np.ndarray, halves: np.ndarray, noise: np.ndarray, asked: np.ndarray) -> float:
+    """The share of rows that hold when only the target is rounded."""
+    if not asked.any():
+        return 0.0
+    return float((np.abs(residual[asked]) <= (halves + noise)[asked] * (1 + 1e-9)).mean())
