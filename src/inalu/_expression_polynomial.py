@@ -1,4 +1,4 @@
-"""Sparse polynomials over the whole numbers in any number of variables: what the algebra of formulas counts with.
+"""Sparse polynomials over the whole numbers, in any number of variables, for the algebra of formulas.
 
 A polynomial is a dict {monomial: coefficient}; a monomial is a tuple of (variable, exponent) pairs sorted by
 variable, () being 1. Coefficients are never zero, so the zero polynomial is {} and equality is ``==``.
@@ -6,7 +6,6 @@ variable, () being 1. Coefficients are never zero, so the zero polynomial is {} 
 
 from __future__ import annotations
 
-from functools import reduce
 from math import gcd as whole_gcd
 
 Monomial = tuple[tuple[str, int], ...]
@@ -15,9 +14,17 @@ Frozen = tuple[tuple[Monomial, int], ...]
 
 ONE: Polynomial = {(): 1}
 
-# Beyond this an expansion is no formula any more; the caller keeps the product unexpanded.
-MAX_TERMS = 3000
-MAX_COEFFICIENT_BITS = 4096
+# Beyond these an expansion is no formula any more, and its algebra would take seconds; the caller keeps the
+# product as it is. The degree counts for polynomials of several terms.
+MAX_TERMS = 500
+MAX_WORK = 30_000
+MAX_DEGREE = 40
+MAX_EXPONENT = 1000
+MAX_COEFFICIENT_BITS = 2048
+
+# A prime, and a step between the points at which polynomials are compared, for `_degree_bounds`.
+_PRIME = 2**61 - 1
+_STEP = 0x9E3779B97F4A7C15 % _PRIME
 
 
 class TooLarge(Exception):
@@ -72,13 +79,18 @@ def divide_monomials(a: Monomial, b: Monomial) -> Monomial | None:
 def add(p: Polynomial, q: Polynomial, factor: int = 1) -> Polynomial:
     """Return p + factor · q."""
     result = dict(p)
-    for monomial, coefficient in q.items():
-        value = result.get(monomial, 0) + factor * coefficient
-        if value:
-            result[monomial] = value
-        else:
-            result.pop(monomial, None)
+    add_to(result, q, factor)
     return result
+
+
+def add_to(p: Polynomial, q: Polynomial, factor: int = 1) -> None:
+    """Add factor · q to p, modified in place."""
+    for monomial, coefficient in q.items():
+        value = p.get(monomial, 0) + factor * coefficient
+        if value:
+            p[monomial] = value
+        else:
+            p.pop(monomial, None)
 
 
 def scale(p: Polynomial, factor: int) -> Polynomial:
@@ -96,27 +108,41 @@ def multiply(p: Polynomial, q: Polynomial) -> Polynomial:
         return q
     if q == ONE or not p:
         return p
-    if len(p) * len(q) > 30 * MAX_TERMS:
+    if len(p) * len(q) > MAX_WORK:
         raise TooLarge
     result: Polynomial = {}
     for a, first in p.items():
         for b, second in q.items():
             monomial = multiply_monomials(a, b)
             result[monomial] = result.get(monomial, 0) + first * second
-    if len(result) > MAX_TERMS or max(map(abs, result.values())).bit_length() > MAX_COEFFICIENT_BITS:
+    result = {monomial: coefficient for monomial, coefficient in result.items() if coefficient}
+    _check(result)
+    return result
+
+
+def _check(p: Polynomial) -> None:
+    highest = max((sum(exponent for _, exponent in monomial) for monomial in p), default=0)
+    longest = max((coefficient.bit_length() for coefficient in p.values()), default=0)
+    limit = MAX_EXPONENT if len(p) == 1 else MAX_DEGREE
+    if len(p) > MAX_TERMS or highest > limit or longest > MAX_COEFFICIENT_BITS:
         raise TooLarge
-    return {monomial: coefficient for monomial, coefficient in result.items() if coefficient}
 
 
 def raise_to(p: Polynomial, exponent: int) -> Polynomial:
-    """Return p ** exponent for a whole exponent of at least 0."""
+    """Return p ** exponent for a whole exponent of at least 0; raise TooLarge beyond the limits."""
+    if exponent == 1:
+        return p
     if len(p) == 1:
         ((monomial, coefficient),) = p.items()
         if coefficient.bit_length() * exponent > MAX_COEFFICIENT_BITS:
             raise TooLarge
-        return {
+        result = {
             tuple((name, e * exponent) for name, e in monomial) if exponent else (): coefficient**exponent
         }
+        _check(result)
+        return result
+    if exponent > MAX_DEGREE:
+        raise TooLarge
     result = ONE
     while exponent:
         if exponent & 1:
@@ -125,6 +151,11 @@ def raise_to(p: Polynomial, exponent: int) -> Polynomial:
         if exponent:
             p = multiply(p, p)
     return result
+
+
+def degree(p: Polynomial, name: str) -> int:
+    """Return the highest exponent of a variable."""
+    return max(exponent for monomial in p for n, exponent in (*monomial, (name, 0)) if n == name)
 
 
 def leading(p: Polynomial) -> Monomial:
@@ -168,26 +199,32 @@ def primitive(p: Polynomial) -> tuple[int, Polynomial]:
 
 def divide(p: Polynomial, q: Polynomial) -> Polynomial | None:
     """Return p / q where it is a polynomial with whole coefficients, else None."""
-    if q == ONE:
-        return p
-    if len(q) == 1:
-        ((monomial, coefficient),) = q.items()
-        result: Polynomial = {}
-        for m, c in p.items():
-            quotient = divide_monomials(m, monomial)
-            if quotient is None or c % coefficient:
-                return None
-            result[quotient] = c // coefficient
-        return result
+    quotient, rest = divide_with_rest(p, q) if len(q) > 1 else _divide_by_term(p, q)
+    return None if rest else quotient
+
+
+def _divide_by_term(p: Polynomial, q: Polynomial) -> tuple[Polynomial, Polynomial]:
+    ((monomial, coefficient),) = q.items()
+    result: Polynomial = {}
+    for m, c in p.items():
+        quotient = divide_monomials(m, monomial)
+        if quotient is None or c % coefficient:
+            return {}, p
+        result[quotient] = c // coefficient
+    return result, {}
+
+
+def divide_with_rest(p: Polynomial, q: Polynomial) -> tuple[Polynomial, Polynomial]:
+    """Return (a, r) with p = a·q + r; division stops at the first leading term that q does not divide."""
     head = leading(q)
-    result = {}
+    result: Polynomial = {}
     for _ in range(MAX_TERMS):
         if not p:
-            return result
+            return result, {}
         top = leading(p)
         quotient = divide_monomials(top, head)
         if quotient is None or p[top] % q[head]:
-            return None
+            return result, p
         step = p[top] // q[head]
         result[quotient] = step
         p = add(p, {multiply_monomials(quotient, m): c for m, c in q.items()}, -step)
@@ -206,38 +243,26 @@ def in_powers_of(p: Polynomial, name: str) -> dict[int, Polynomial]:
 
 def content_in(p: Polynomial, name: str) -> Polynomial:
     """Return the gcd of the coefficients of p as a polynomial in one variable."""
-    return reduce(gcd, sorted(in_powers_of(p, name).values(), key=len))
+    result: Polynomial = {}
+    for part in sorted(in_powers_of(p, name).values(), key=len):
+        result = gcd(result, part)
+        if result == ONE:
+            break
+    return result
 
 
 def gcd(p: Polynomial, q: Polynomial) -> Polynomial:
     """Return the greatest common divisor, its leading coefficient positive."""
     if not p or not q:
-        return primitive_up_to_sign(p or q)
-    if len(p) > 1 and len(q) > 1:
-        common = variables(p) & variables(q)
-        if common:
-            return _gcd_general(p, q, common)
-    monomial = _common_monomial(monomial_content(p), monomial_content(q))
-    return {monomial: whole_gcd(content(p), content(q))}
-
-
-def primitive_up_to_sign(p: Polynomial) -> Polynomial:
-    """Return p or -p, whichever has a positive leading coefficient."""
-    return scale(p, -1) if p and p[leading(p)] < 0 else p
-
-
-def _common_monomial(a: Monomial, b: Monomial) -> Monomial:
-    powers = dict(b)
-    return tuple((name, min(e, powers[name])) for name, e in a if name in powers)
-
-
-def _gcd_general(p: Polynomial, q: Polynomial, common: set[str]) -> Polynomial:
+        rest = p or q
+        return scale(rest, -1) if rest and rest[leading(rest)] < 0 else rest
     factor = whole_gcd(content(p), content(q))
     first, second = monomial_content(p), monomial_content(q)
-    monomial = _common_monomial(first, second)
-    p = primitive(strip_monomial(p, first))[1]
-    q = primitive(strip_monomial(q, second))[1]
-    rest = p if p == q else _gcd_primitive(p, q)
+    powers = dict(second)
+    monomial = tuple((name, min(e, powers[name])) for name, e in first if name in powers)
+    if len(p) == 1 or len(q) == 1:
+        return {monomial: factor}
+    rest = _gcd_primitive(primitive(strip_monomial(p, first))[1], primitive(strip_monomial(q, second))[1])
     return {multiply_monomials(monomial, m): factor * c for m, c in rest.items()}
 
 
@@ -245,67 +270,105 @@ def _gcd_primitive(p: Polynomial, q: Polynomial) -> Polynomial:
     """Return the gcd of two primitive polynomials without a monomial factor."""
     if p == q:
         return p
-    first, second = variables(p), variables(q)
-    for name in sorted(first - second):
-        p = content_in(p, name)
-        if p == ONE:
-            return ONE
-    first = variables(p)
-    for name in sorted(second - first):
-        q = content_in(q, name)
-        if q == ONE:
-            return ONE
-    second = variables(q)
-    common = first & second
+    bounds = _degree_bounds(p, q)
+    for name in sorted(variables(p) | variables(q)):
+        # What the gcd does not depend on, it divides the coefficients of.
+        if not bounds.get(name):
+            p, q = content_in(p, name), content_in(q, name)
+            if p == ONE or q == ONE:
+                return ONE
+    if p == q:
+        return p
+    common = variables(p) & variables(q)
     if not common:
         return ONE
-    if first != second:
-        return _gcd_primitive(p, q)
-    name = min(sorted(common), key=lambda n: max(max(in_powers_of(p, n)), max(in_powers_of(q, n))))
+    name = min(sorted(common), key=lambda n: max(degree(p, n), degree(q, n)))
     inner_p, inner_q = content_in(p, name), content_in(q, name)
-    p, q = _exact(p, inner_p), _exact(q, inner_q)
     shared = gcd(inner_p, inner_q)
-    return primitive(multiply(shared, _euclid(p, q, name)))[1]
+    rest = _euclid(exact_quotient(p, inner_p), exact_quotient(q, inner_q), name)
+    return primitive(multiply(shared, rest))[1]
+
+
+def _degree_bounds(p: Polynomial, q: Polynomial) -> dict[str, int]:
+    """Return, for each common variable, a degree that the gcd does not exceed in it.
+
+    All other variables are set to numbers modulo a prime; unless a leading coefficient vanishes there, the
+    gcd of what is left has at least the true degree. Nearly always it shows that nothing is shared.
+    """
+    common = variables(p) & variables(q)
+    points = {name: pow(_STEP, k + 2, _PRIME) for k, name in enumerate(sorted(variables(p) | variables(q)))}
+    bounds = {}
+    for name in common:
+        a, b = _image(p, name, points), _image(q, name, points)
+        vanished = not a[-1] or not b[-1]
+        bounds[name] = min(len(a), len(b)) - 1 if vanished else _image_gcd_degree(a, b)
+    return bounds
+
+
+def _image(p: Polynomial, name: str, points: dict[str, int]) -> list[int]:
+    image = [0] * (degree(p, name) + 1)
+    for monomial, coefficient in p.items():
+        value, place = coefficient, 0
+        for n, exponent in monomial:
+            if n == name:
+                place = exponent
+            else:
+                value = value * pow(points[n], exponent, _PRIME) % _PRIME
+        image[place] = (image[place] + value) % _PRIME
+    return image
+
+
+def _image_gcd_degree(a: list[int], b: list[int]) -> int:
+    while b:
+        inverse = pow(b[-1], -1, _PRIME)
+        while len(a) >= len(b):
+            factor, shift = a[-1] * inverse % _PRIME, len(a) - len(b)
+            for i, value in enumerate(b):
+                a[shift + i] = (a[shift + i] - factor * value) % _PRIME
+            while a and not a[-1]:
+                a.pop()
+        a, b = b, a
+    return len(a) - 1
 
 
 def _euclid(p: Polynomial, q: Polynomial, name: str) -> Polynomial:
     """Return the gcd of two polynomials that are primitive in one variable, by primitive remainders."""
-    degree_p, degree_q = max(in_powers_of(p, name)), max(in_powers_of(q, name))
-    if degree_p < degree_q:
+    if degree(p, name) < degree(q, name):
         p, q = q, p
     while q:
-        if max(in_powers_of(q, name)) == 0:
+        if degree(q, name) == 0:
             return ONE
         p, q = q, _pseudo_remainder(p, q, name)
         if q:
-            q = _exact(q, content_in(q, name))
+            q = primitive(exact_quotient(q, content_in(q, name)))[1]
     return p
 
 
 def _pseudo_remainder(p: Polynomial, q: Polynomial, name: str) -> Polynomial:
     parts = in_powers_of(q, name)
-    degree = max(parts)
-    head = parts[degree]
+    lowest = max(parts)
+    head = parts[lowest]
     while p:
         powers = in_powers_of(p, name)
         top = max(powers)
-        if top < degree:
+        if top < lowest:
             break
-        shift = {((name, top - degree),) if top > degree else (): 1}
+        shift: Polynomial = {((name, top - lowest),) if top > lowest else (): 1}
         p = add(multiply(head, p), multiply(multiply(powers[top], shift), q), -1)
     return p
 
 
-def _exact(p: Polynomial, q: Polynomial) -> Polynomial:
+def exact_quotient(p: Polynomial, q: Polynomial) -> Polynomial:
+    """Return p / q where q is known to divide p."""
     result = divide(p, q)
     if result is None:
         raise ArithmeticError("a divisor of a polynomial does not divide it")
     return result
 
 
-def exact_quotient(p: Polynomial, q: Polynomial) -> Polynomial:
-    """Return p / q where q is known to divide p."""
-    return _exact(p, q)
+def least_common_multiple(p: Polynomial, q: Polynomial) -> Polynomial:
+    """Return the least common multiple."""
+    return multiply(p, exact_quotient(q, gcd(p, q)))
 
 
 def derivative(p: Polynomial, name: str) -> Polynomial:
@@ -313,7 +376,7 @@ def derivative(p: Polynomial, name: str) -> Polynomial:
     result: Polynomial = {}
     for degree, part in in_powers_of(p, name).items():
         if degree:
-            step = {((name, degree - 1),) if degree > 1 else (): degree}
+            step: Polynomial = {((name, degree - 1),) if degree > 1 else (): degree}
             result = add(result, multiply(part, step))
     return result
 
@@ -321,8 +384,8 @@ def derivative(p: Polynomial, name: str) -> Polynomial:
 def square_free(p: Polynomial) -> list[tuple[Polynomial, int]]:
     """Return coprime factors with multiplicities, p = ± content · Π factor ** multiplicity, in a fixed order.
 
-    Single variables are split off, and so is what does not depend on a variable; a factor that is linear in one
-    of its variables is therefore irreducible, while others may still be a product.
+    Single variables are split off, and so is what does not depend on a variable; a factor that is linear in
+    one of its variables is therefore irreducible, while others may still be a product.
     """
     monomial = monomial_content(p)
     factors = [(variable(name), exponent) for name, exponent in monomial]
@@ -336,27 +399,30 @@ def square_free(p: Polynomial) -> list[tuple[Polynomial, int]]:
 def _split(p: Polynomial, factors: list[tuple[Polynomial, int]]) -> None:
     if len(p) == 1:
         return
+    if all(len(monomial) == 0 or (len(monomial) == 1 and monomial[0][1] == 1) for monomial in p):
+        factors.append((p, 1))
+        return
     for name in sorted(variables(p)):
         inner = content_in(p, name)
         if inner != ONE:
             _split(inner, factors)
-            _split(primitive(_exact(p, inner))[1], factors)
+            _split(primitive(exact_quotient(p, inner))[1], factors)
             return
     # p is primitive in every variable; repeated factors are those it shares with a derivative.
-    name = min(sorted(variables(p)), key=lambda n: max(in_powers_of(p, n)))
-    if max(in_powers_of(p, name)) == 1:
+    name = min(sorted(variables(p)), key=lambda n: degree(p, n))
+    if degree(p, name) == 1:
         factors.append((p, 1))
         return
     repeated = gcd(p, derivative(p, name))
     if len(repeated) == 1:
         factors.append((p, 1))
         return
-    once = _exact(p, repeated)
+    once = exact_quotient(p, repeated)
     multiplicity = 1
     while len(once) > 1:
         both = primitive(gcd(once, repeated))[1]
-        alone = primitive(_exact(once, both))[1]
+        alone = primitive(exact_quotient(once, both))[1]
         if len(alone) > 1:
             factors.append((alone, multiplicity))
-        once, repeated = both, primitive(_exact(repeated, both))[1]
+        once, repeated = both, primitive(exact_quotient(repeated, both))[1]
         multiplicity += 1

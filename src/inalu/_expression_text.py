@@ -2,8 +2,10 @@
 
 The grammar is Python's, cut down, so that ``pandas.DataFrame.eval`` gives the same values:
 
-    sum = product (("+" | "-") product)* · product = unary (("*" | "/") unary)* · unary = ("-" | "+") unary | power
-    power = atom ["**" unary] · atom = number | name | `name` | "(" sum ")" | ("sqrt" | "abs") "(" sum ")"
+    sum     = product (("+" | "-") product)*
+    product = unary (("*" | "/") unary)*
+    unary   = ("-" | "+") unary | atom ["**" unary]
+    atom    = number | name | `name` | "(" sum ")" | ("sqrt" | "abs") "(" sum ")"
 """
 
 from __future__ import annotations
@@ -14,17 +16,45 @@ import unicodedata
 from fractions import Fraction
 from typing import NamedTuple
 
-from .errors import InvalidArgument, invalid
-from .expression import HALF, MAX_DEPTH, Column, Constant, Expression, Power, Product, Sum, add
-from .expression import is_short_decimal, multiply, power
+from ._expression_numbers import HALF, MAX_DEPTH, MAX_SIZE, decimal_text
+from .errors import InvalidArgument, InvalidData, invalid
+from .expression import Column, Constant, Expression, Power, Product, Sum, add, multiply, power
 
 MAX_TEXT = 200_000
 FUNCTIONS = ("sqrt", "abs")
 
-# Words that pandas.eval gives a meaning of its own.
+# Words that mean something to pandas.eval besides a column: its functions and infinity.
 _PANDAS_WORDS = frozenset(
-    "sin cos tan exp log expm1 log1p sqrt sinh cosh tanh arcsin arccos arctan arccosh arcsinh arctanh abs log10 "
-    "floor ceil arctan2 index columns inf Inf nan NaN list tuple datetime Timestamp".split()
+    [
+        *(
+            "sin",
+            "cos",
+            "tan",
+            "arcsin",
+            "arccos",
+            "arctan",
+            "arctan2",
+            "exp",
+            "expm1",
+            "log",
+            "log1p",
+            "log10",
+        ),
+        *(
+            "sinh",
+            "cosh",
+            "tanh",
+            "arcsinh",
+            "arccosh",
+            "arctanh",
+            "sqrt",
+            "abs",
+            "floor",
+            "ceil",
+            "inf",
+            "Inf",
+        ),
+    ]
 )
 
 # How tightly the outermost operator of a text binds.
@@ -86,25 +116,6 @@ def complexity(expression: Expression) -> int:
     return sum(part.complexity for part in parts) + len(parts) - 1 + negative
 
 
-def number_text(value: Fraction) -> str:
-    """Return a non-negative short decimal, or whole number, as text that Python reads as one number."""
-    if value.denominator == 1:
-        digits = str(value.numerator)
-        zeros = len(digits) - len(digits.rstrip("0"))
-        if len(digits) > 15 and zeros > 5:
-            return f"{digits[: len(digits) - zeros]}e{zeros}"
-        # pandas keeps a whole number beyond 64 bits as an object; as a float it computes like the rest.
-        return digits if value < 2**63 else digits + ".0"
-    places = 0
-    while (value * 10**places).denominator != 1:
-        places += 1
-    digits = str((value * 10**places).numerator)
-    if places - len(digits) >= 5:
-        return f"{digits}e-{places}"
-    digits = digits.rjust(places + 1, "0")
-    return f"{digits[:-places]}.{digits[-places:]}"
-
-
 def _write(expression: Expression) -> tuple[str, int]:
     if isinstance(expression, Column):
         return quote(expression.name), _ATOM
@@ -114,7 +125,7 @@ def _write(expression: Expression) -> tuple[str, int]:
         return _write_power(expression.base, expression.exponent)
     negative, above, below = expression.fraction()
     if isinstance(expression, Constant) and not negative and not below:
-        return number_text(expression.value), _ATOM
+        return decimal_text(expression.value), _ATOM
     text, level = _write_factors(above)
     if below:
         divisor, tightness = _write_factors(below)
@@ -279,8 +290,49 @@ class _Parser:
     def _call(self, name: _Token, depth: int) -> Expression:
         if name.text not in FUNCTIONS:
             raise InvalidArgument(
-                f"formula, column {name.column}: unknown function {name.text!r}; only sqrt and abs can be called."
+                f"formula, column {name.column}: unknown function {name.text!r}; only sqrt and abs exist."
             )
         inside = self.sum(depth + 1)
         self.expect("operator", ")", "an operator or a closing parenthesis")
         return power(power(inside, 2), HALF) if name.text == "abs" else power(inside, HALF)
+
+
+def from_json(tree: object) -> Expression:
+    """Build an expression from a tree of `Expression.to_json`; see `Expression.from_json`."""
+    return _from_json(tree, 0, [0])
+
+
+def _from_json(tree: object, depth: int, count: list[int]) -> Expression:
+    count[0] += 1
+    if depth > MAX_DEPTH or count[0] > MAX_SIZE:
+        raise InvalidData(
+            f"a formula tree may be {MAX_DEPTH} deep and have {MAX_SIZE} parts; this one exceeds it."
+        )
+    if not isinstance(tree, dict) or len(tree) != 1:
+        raise InvalidData(f"a formula tree must be an object with one key; got {_brief(tree)}.")
+    ((kind, body),) = tree.items()
+    try:
+        if kind == "column" and isinstance(body, str):
+            return Column(body)
+        if kind == "constant" and isinstance(body, str):
+            return Constant(body)
+        if kind in ("sum", "product") and isinstance(body, list):
+            parts = [_from_json(part, depth + 1, count) for part in body]
+            return Sum(parts) if kind == "sum" else Product(parts)
+        if kind == "power" and isinstance(body, list) and len(body) == 2 and isinstance(body[1], str):
+            return Power(_from_json(body[0], depth + 1, count), Constant(body[1]).value)
+    except InvalidArgument as error:
+        raise InvalidData(f"a formula tree has a bad {kind}: {error}") from None
+    rule = (
+        "'column' or 'constant' with text, 'sum' or 'product' with a list, 'power' with [base, exponent text]"
+    )
+    raise InvalidData(f"a formula tree must be made of {rule}; got {_brief(tree)}.")
+
+
+def _brief(value: object) -> str:
+    # The whole text of a hostile tree could be huge, or too deep to print.
+    if isinstance(value, dict):
+        text = "an object with the keys " + ", ".join(repr(key)[:40] for key in list(value)[:3])
+    else:
+        text = repr(value) if isinstance(value, str | int | float | None) else type(value).__name__
+    return text if len(text) <= 120 else text[:117] + "..."

@@ -1,39 +1,34 @@
 """Formulas over named columns: an immutable tree of columns, constants, sums, products and powers.
 
-Everything that says a formula says it through this module. The tree is exact (constants are fractions, exponents
-whole or half), its text reads back and is what ``pandas.DataFrame.eval`` evaluates, and nothing is ever executed.
+Everything that says a formula says it through this module. The tree is exact (constants are fractions,
+exponents whole or half), its text reads back and is what ``pandas.DataFrame.eval`` evaluates, and nothing is
+ever executed.
 
     Column(name) · Constant(value) · Sum(terms) · Product(factors) · Power(base, exponent)
 
-A difference is a sum with a factor -1 and a quotient a product with a power -1; `Expression.fraction` gives the
-numerator and the denominator a person would write. The operators flatten nested sums and products and fold
-constants; everything else waits for `Expression.simplify`. How text is read and written is in
-``_expression_text.py``, algebra in ``_expression_algebra.py`` (polynomials in ``_expression_polynomial.py``).
+A difference is a sum with a factor -1 and a quotient a product with a power -1; `Expression.fraction` gives
+the numerator and the denominator that a person would write. The operators flatten nested sums and products
+and fold constants; everything else waits for `Expression.simplify`.
+
+Beside this module: ``_expression_text`` reads and writes, ``_expression_evaluate`` computes,
+``_expression_algebra`` compares (on ``_expression_polynomial``), ``_expression_canonical`` finds the form that
+a person would write, ``_expression_solve`` turns formulas around, ``_expression_numbers`` holds the limits.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
-from .errors import InvalidArgument, InvalidData, invalid
+from ._expression_numbers import HALF as HALF
+from ._expression_numbers import MAX_BITS, MAX_DEPTH, MAX_SIZE, Number, bits, exact, is_short_decimal
+from ._expression_numbers import exponent as exact_exponent
+from .errors import InvalidArgument, invalid
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
-
-Number = Fraction | int | float
-
-# No formula that people write comes near these; they keep hostile input from exhausting stack or memory.
-MAX_DEPTH = 100
-MAX_SIZE = 20_000
-MAX_BITS = 4096
-MAX_EXPONENT = 1000
-
-HALF = Fraction(1, 2)
-_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?")
 
 
 class Fractional(NamedTuple):
@@ -48,7 +43,7 @@ class Fractional(NamedTuple):
 
 
 class Expression:
-    """The base of Column, Constant, Sum, Product and Power; build one with ``column``, ``constant`` or ``parse``.
+    """The base of Column, Constant, Sum, Product and Power; made by ``column``, ``constant`` and ``parse``.
 
     Examples
     --------
@@ -96,7 +91,7 @@ class Expression:
             return True
         if type(self) is not type(other):
             return NotImplemented if not isinstance(other, Expression) else False
-        return self._hash == cast(Expression, other)._hash and self._key == cast(Expression, other)._key
+        return self._hash == other._hash and self._key == other._key
 
     def __hash__(self) -> int:
         return self._hash
@@ -117,9 +112,10 @@ class Expression:
         """Text that `parse` reads back and ``DataFrame.eval`` evaluates."""
         from ._expression_text import write
 
-        return cast(str, self._remember("text", lambda: write(self)))
+        return cast(str, self.remember("text", lambda: write(self)))
 
-    def _remember(self, what: str, compute: Any) -> Any:
+    def remember(self, what: str, compute: Callable[[], Any]) -> Any:
+        """Return what was computed under this name before, or compute it; for the modules beside this one."""
         if what not in self._cache:
             self._cache[what] = compute()
         return self._cache[what]
@@ -127,12 +123,12 @@ class Expression:
     # Building
 
     @staticmethod
-    def column(name: str) -> Column:
+    def column(name: str) -> Expression:
         """Return the expression that is one column."""
         return Column(name)
 
     @staticmethod
-    def constant(value: Number | str) -> Constant:
+    def constant(value: Number | str) -> Expression:
         """Return an exact constant; a float is taken by its shortest decimal text, so 0.1 is 1/10."""
         return Constant(value)
 
@@ -163,7 +159,9 @@ class Expression:
         InvalidData
             When the tree is malformed, too deep or too large.
         """
-        return _from_json(tree, 0, [0])
+        from ._expression_text import from_json
+
+        return from_json(tree)
 
     def __add__(self, other: Expression | Number) -> Expression:
         return NotImplemented if not _operand(other) else add((self, _lift(other)))
@@ -216,7 +214,7 @@ class Expression:
                 return (self.name,)
             return tuple(dict.fromkeys(name for child in self.children for name in child.columns))
 
-        return cast("tuple[str, ...]", self._remember("columns", gather))
+        return cast("tuple[str, ...]", self.remember("columns", gather))
 
     @property
     def complexity(self) -> int:
@@ -229,7 +227,7 @@ class Expression:
         """
         from ._expression_text import complexity
 
-        return cast(int, self._remember("complexity", lambda: complexity(self)))
+        return cast(int, self.remember("complexity", lambda: complexity(self)))
 
     def fraction(self) -> Fractional:
         """Return sign, numerator and denominator, as a person writes them (for renderers).
@@ -239,7 +237,7 @@ class Expression:
         >>> Expression.parse("-2 * a / (3 * b ** 2)").fraction().denominator
         (Expression('3'), Expression('b ** 2'))
         """
-        return cast(Fractional, self._remember("fraction", lambda: _fraction(self)))
+        return cast(Fractional, self.remember("fraction", lambda: _fraction(self)))
 
     def evaluate(self, columns: Mapping[str, ArrayLike]) -> NDArray[np.float64]:
         """Return the values for arrays of equal shape, in float64, one per row [B].
@@ -251,20 +249,9 @@ class Expression:
         InvalidArgument
             When a column is missing, is not made of numbers, or the shapes differ.
         """
-        import numpy as np
+        from ._expression_evaluate import evaluate
 
-        used = {name: _array(columns, name) for name in self.columns}
-        shapes = {array.shape for array in used.values() if array.ndim}
-        if len(shapes) > 1:
-            raise invalid("columns", "must all have one shape", sorted(shapes))
-        with np.errstate(all="ignore"):
-            result = np.asarray(_evaluate(self, used), dtype=np.float64)
-        if not self.columns:
-            # A constant formula answers for every row it was asked about.
-            shape = next((np.shape(columns[name]) for name in columns), ())
-            return np.full(shape, result)
-        # A formula that is one column must not hand out the caller's own array.
-        return result.copy() if isinstance(self, Column) else result
+        return evaluate(self, columns)
 
     def substitute(self, replacements: Mapping[str, Expression | Number]) -> Expression:
         """Return the expression with columns replaced, all at once.
@@ -305,12 +292,14 @@ class Expression:
 
         Examples
         --------
-        >>> print(Expression.parse("a + b - a + 2 * b").simplify(), "|", Expression.parse("a / b - 1").simplify())
-        3 * b | (a - b) / b
+        >>> print(Expression.parse("a + b - a + 2 * b").simplify())
+        3 * b
+        >>> print(Expression.parse("a / b - 1").simplify())
+        (a - b) / b
         """
         from ._expression_algebra import simplify
 
-        return cast(Expression, self._remember("simple", lambda: simplify(self)))
+        return cast(Expression, self.remember("simple", lambda: simplify(self)))
 
     def equals(self, other: Expression) -> bool:
         """Whether both are the same formula up to algebra: the same value wherever both have one.
@@ -338,7 +327,7 @@ class Expression:
         >>> print(Expression.parse("100 * (a - b) / b").solve_for("b", target="growth"))
         100 * a / (growth + 100)
         """
-        from ._expression_algebra import solve_for
+        from ._expression_solve import solve_for
 
         return solve_for(self, name, target)
 
@@ -363,9 +352,8 @@ class Constant(Expression):
     value: Fraction
 
     def __init__(self, value: Number | str) -> None:
-        exact = _exact(value)
-        object.__setattr__(self, "value", exact)
-        self._settle((exact,), ())
+        object.__setattr__(self, "value", exact(value))
+        self._settle((self.value,), ())
 
 
 class Sum(Expression):
@@ -409,7 +397,7 @@ class Power(Expression):
         if not isinstance(base, Expression):
             raise invalid("base", "must be an Expression", base)
         object.__setattr__(self, "base", base)
-        object.__setattr__(self, "exponent", _exponent(exponent))
+        object.__setattr__(self, "exponent", exact_exponent(exponent))
         self._settle((base, self.exponent), (base,))
 
     @property
@@ -434,7 +422,7 @@ def add(terms: Iterable[Expression]) -> Expression:
 
 
 def multiply(factors: Iterable[Expression]) -> Expression:
-    """Return the product of the factors: nested products flattened, constants folded into the first factor."""
+    """Return the product of the factors: nested products flattened, constants folded into the first one."""
     flat: list[Expression] = []
     constant = Fraction(1)
     for factor in factors:
@@ -452,41 +440,21 @@ def multiply(factors: Iterable[Expression]) -> Expression:
 
 def power(base: Expression, exponent: Number) -> Expression:
     """Return the base raised to a whole or half exponent; only steps that keep every value are taken."""
-    exact = _exponent(exponent)
-    if exact == 1:
+    number = exact_exponent(exponent)
+    if number == 1:
         return base
-    if exact == 0:
+    if number == 0:
         return Constant(1)
-    whole = exact.denominator == 1
-    if whole and isinstance(base, Constant) and (base.value or exact > 0):
-        if (
-            max(base.value.numerator.bit_length(), base.value.denominator.bit_length()) * abs(exact)
-            <= MAX_BITS
-        ):
-            return Constant(base.value ** int(exact))
+    whole = number.denominator == 1
+    if whole and isinstance(base, Constant) and (base.value or number > 0):
+        if bits(base.value) * abs(number) <= MAX_BITS:
+            return Constant(base.value ** int(number))
     elif whole and isinstance(base, Product):
-        return multiply(power(factor, exact) for factor in base.factors)
-    elif whole and isinstance(base, Power):
+        return multiply(power(factor, number) for factor in base.factors)
+    elif whole and isinstance(base, Power) and (base.exponent.denominator == 1 or number.numerator % 2):
         # (x ** 0.5) ** 2 stays as it is: x alone would have a value where the root has none.
-        if base.exponent.denominator == 1 or exact.numerator % 2:
-            return power(base.base, base.exponent * exact)
-    return Power(base, exact)
-
-
-def is_short_decimal(value: Fraction) -> bool:
-    """Whether the value is written exactly by at most 17 decimal digits (as a float's shortest text is)."""
-    rest = value.denominator
-    for prime in (2, 5):
-        while rest % prime == 0:
-            rest //= prime
-    if rest != 1:
-        return False
-    places = 0
-    while (value * 10**places).denominator != 1:
-        places += 1
-        if places > 340:
-            return False
-    return len(str(abs((value * 10**places).numerator)).rstrip("0")) <= 17
+        return power(base.base, base.exponent * number)
+    return Power(base, number)
 
 
 def _undefined(expression: Expression) -> bool:
@@ -512,52 +480,6 @@ def _several(argument: str, parts: Iterable[Expression]) -> tuple[Expression, ..
     return children
 
 
-def _exact(value: object) -> Fraction:
-    """Return a number, or its decimal or ``p/q`` text, as an exact fraction of bounded size."""
-    exact = _fraction_of(value)
-    if exact is None:
-        raise invalid("value", "must be a finite number or a decimal text", value)
-    if max(exact.numerator.bit_length(), exact.denominator.bit_length()) > MAX_BITS:
-        raise InvalidArgument(f"value must have at most {MAX_BITS} bits; got a longer number.")
-    return exact
-
-
-def _fraction_of(value: object) -> Fraction | None:
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, Fraction):
-        return value
-    if isinstance(value, str):
-        if len(value) > MAX_BITS:
-            return None
-        parts = value.strip().split("/")
-        if len(parts) == 2 and all(re.fullmatch(r"-?\d+", part.strip(), re.ASCII) for part in parts):
-            above, below = int(parts[0]), int(parts[1])
-            return Fraction(above, below) if below else None
-        text = value.strip()
-        return Fraction(text) if re.fullmatch(_DECIMAL.pattern, text, re.ASCII) else None
-    if hasattr(value, "__index__"):
-        return Fraction(value.__index__())
-    try:
-        number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        return None
-    # A float32 says 0.1 in fewer digits than the float64 it converts to.
-    text = repr(number) if isinstance(value, float) else str(value)
-    return Fraction(text) if number - number == 0 and re.fullmatch(_DECIMAL.pattern, text) else None
-
-
-def _exponent(value: object) -> Fraction:
-    exact = _fraction_of(value)
-    if exact is None or exact.denominator not in (1, 2):
-        raise invalid(
-            "exponent", "must be a whole or half number", value, fix="2, -1, 0.5 and 1.5 are such numbers"
-        )
-    if abs(exact) > MAX_EXPONENT:
-        raise invalid("exponent", f"must lie between -{MAX_EXPONENT} and {MAX_EXPONENT}", value)
-    return exact
-
-
 def _fraction(expression: Expression) -> Fractional:
     coefficient = Fraction(1)
     above: list[Expression] = []
@@ -578,102 +500,3 @@ def _fraction(expression: Expression) -> Fractional:
     if size != 1 or not above:
         above.insert(0, Constant(size))
     return Fractional(coefficient < 0, tuple(above), tuple(below))
-
-
-def _array(columns: Mapping[str, ArrayLike], name: str) -> NDArray[np.float64]:
-    import numpy as np
-
-    if name not in columns:
-        given = ", ".join(repr(str(key)) for key in list(columns)[:10])
-        raise InvalidArgument(f"columns must hold {name!r}, which the formula uses; got {given or 'none'}.")
-    try:
-        return np.asarray(columns[name], dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidArgument(f"columns[{name!r}] must be numbers; it cannot be read as float64.") from None
-
-
-def _evaluate(expression: Expression, columns: Mapping[str, NDArray[np.float64]]) -> Any:
-    """Compute in the order of the written formula, so that ``DataFrame.eval`` gives the same bits."""
-    import numpy as np
-
-    if isinstance(expression, Column):
-        return columns[expression.name]
-    if isinstance(expression, Constant):
-        return _float(expression.value)
-    if isinstance(expression, Power) and expression.exponent > 0:
-        base = expression.base
-        if expression.exponent == HALF:
-            if isinstance(base, Power) and base.exponent == 2:
-                return np.abs(_evaluate(base.base, columns))
-            return np.sqrt(_evaluate(base, columns))
-        exponent = expression.exponent
-        return np.power(
-            _evaluate(base, columns), int(exponent) if exponent.denominator == 1 else float(exponent)
-        )
-    if isinstance(expression, Sum):
-        total: Any = None
-        for term in expression.terms:
-            negative, *_ = term.fraction()
-            value = _evaluate(-term if negative else term, columns)
-            if total is None:
-                total = np.negative(value) if negative else value
-            else:
-                total = np.subtract(total, value) if negative else np.add(total, value)
-        return total
-    negative, above, below = expression.fraction()
-    value = _evaluate_factors(above, columns)
-    value = np.negative(value) if negative else value
-    return np.divide(value, _evaluate_factors(below, columns)) if below else value
-
-
-def _evaluate_factors(factors: tuple[Expression, ...], columns: Mapping[str, NDArray[np.float64]]) -> Any:
-    import numpy as np
-
-    value = _evaluate(factors[0], columns)
-    for factor in factors[1:]:
-        value = np.multiply(value, _evaluate(factor, columns))
-    return value
-
-
-def _float(value: Fraction) -> Any:
-    import numpy as np
-
-    try:
-        return np.float64(value.numerator / value.denominator)
-    except OverflowError:
-        return np.float64("inf") if value > 0 else np.float64("-inf")
-
-
-def _from_json(tree: object, depth: int, count: list[int]) -> Expression:
-    count[0] += 1
-    if depth > MAX_DEPTH or count[0] > MAX_SIZE:
-        raise InvalidData(
-            f"a formula may be nested {MAX_DEPTH} deep and have {MAX_SIZE} parts; this tree exceeds it."
-        )
-    if not isinstance(tree, dict) or len(tree) != 1:
-        raise InvalidData(f"a formula tree must be an object with one key; got {_brief(tree)}.")
-    ((kind, body),) = tree.items()
-    try:
-        if kind == "column" and isinstance(body, str):
-            return Column(body)
-        if kind == "constant" and isinstance(body, str):
-            return Constant(body)
-        if kind in ("sum", "product") and isinstance(body, list):
-            parts = [_from_json(part, depth + 1, count) for part in body]
-            return Sum(parts) if kind == "sum" else Product(parts)
-        if kind == "power" and isinstance(body, list) and len(body) == 2 and isinstance(body[1], str):
-            return Power(_from_json(body[0], depth + 1, count), Constant(body[1]).value)
-    except InvalidArgument as error:
-        raise InvalidData(f"a formula tree has a bad part {kind!r}: {error}") from None
-    rule = (
-        "'column' or 'constant' with text, 'sum' or 'product' with a list, 'power' with [base, exponent text]"
-    )
-    raise InvalidData(f"a formula tree must be made of {rule}; got {_brief(tree)}.")
-
-
-def _brief(value: object) -> str:
-    # The whole repr of a hostile tree could be huge or too deep to print.
-    text = repr(value) if isinstance(value, str | int | float | None) else type(value).__name__
-    if isinstance(value, dict):
-        text = "an object with keys " + ", ".join(repr(key)[:40] for key in list(value)[:3])
-    return text if len(text) <= 120 else text[:117] + "..."
