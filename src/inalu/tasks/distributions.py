@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 _LARGEST_SCALE = _LARGEST / 37
 
 
+@runtime_checkable
 class Distribution(Protocol):
     """What a task needs of a distribution."""
 

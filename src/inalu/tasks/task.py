@@ -131,6 +131,8 @@ class Task:
             extrapolation = parse_distribution(extrapolation)
         count = _whole("inputs", inputs, at_least=2 if sums else operation.arity)
         for name, part in (("train", train), ("extrapolation", extrapolation)):
+            if not isinstance(part, Distribution):
+                raise invalid(name, "must be a distribution or its text, such as 'U(-1,1)'", part)
             if operation.minimum is not None and part.bounds[0] < operation.minimum:
                 raise invalid(name, f"must not go below {operation.minimum:g} for {operation}", str(part))
         values = (operation, count, train, extrapolation, bool(sums))
