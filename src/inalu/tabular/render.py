@@ -191,6 +191,9 @@ def sql(formula: Expression, *, decimals: int | None = None, order: str | None =
     return f"ROUND({text}, {decimals})" if decimals is not None else text
 
 
+_NUMBER = r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"
+
+
 def _divide_sql(above: str, below: str) -> str:
     # One factor as a float makes the whole quotient one; the first, since SQL computes from the left.
     head = re.match(r'"(?:[^"]|"")*"(?= \*|$)', above)
@@ -198,7 +201,7 @@ def _divide_sql(above: str, below: str) -> str:
         above = f"CAST({head[0]} AS DOUBLE PRECISION){above[head.end() :]}"
     elif re.match(r"\d+\.\d|\d+e", above) is None:
         above = f"1.0 * {above}"
-    return f"{above} / NULLIF({_bare(below)}, 0)"
+    return f"{above} / {below if re.fullmatch(_NUMBER, below) else f'NULLIF({_bare(below)}, 0)'}"
 
 
 def _bare(text: str) -> str:

@@ -32,7 +32,7 @@ def tolerance(rule: Rule) -> Expression:
         slope = derivative(rule.formula, name).simplify()
         half = _half(rule, name)
         if place(name).running:
-            # The errors of many cells partly cancel: three standard deviations of their sum, and one cell more.
+            # The errors of many cells partly cancel: three standard deviations of their sum, and a cell more.
             rows = power(Column(ROW_NUMBER), HALF)
             half = multiply((half, add((multiply((Constant("1.74"), rows)), Constant(1)))))
         parts.append(multiply((_absolute(slope), half)))
@@ -51,8 +51,15 @@ def _half(rule: Rule, name: str) -> Expression:
 
 
 def _absolute(formula: Expression) -> Expression:
+    """The absolute value, taken of the single factors, as people and databases read it more easily."""
     if isinstance(formula, Constant):
         return Constant(abs(formula.value))
+    if isinstance(formula, Product):
+        return multiply(_absolute(factor) for factor in formula.factors)
+    if isinstance(formula, Power):
+        # Even powers and roots are never negative.
+        whole = formula.exponent.denominator == 1
+        return power(_absolute(formula.base), formula.exponent) if whole and formula.exponent % 2 else formula
     return power(power(formula, 2), HALF)
 
 

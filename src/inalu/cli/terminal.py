@@ -1,0 +1,156 @@
+"""The answer to a table as a person reads it in a terminal."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table as Grid
+from rich.text import Text
+
+from inalu.cli.tables import plain
+from inalu.errors import InvalidData
+from inalu.tabular.relation import Audit, Break, Relation
+
+if TYPE_CHECKING:
+    from inalu.tabular.table import Table
+
+# Piped output is not cut to a terminal's width.
+PIPE_WIDTH = 200
+
+
+def show(
+    audit: Audit, table: Table, *, rows: int, notes: bool, asked: str, output: Path | None = None
+) -> None:
+    """Print the answer to standard output or to a file."""
+    if output is None:
+        console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
+        console.print(report(audit, table, rows=rows, notes=notes, asked=asked))
+        return
+    try:
+        with output.open("w", encoding="utf-8") as stream:
+            console = Console(file=stream, highlight=False, width=PIPE_WIDTH)
+            console.print(report(audit, table, rows=rows, notes=notes, asked=asked))
+    except OSError as error:
+        raise InvalidData(f"{str(output)!r} cannot be written: {error.strerror}.") from None
+
+
+def report(audit: Audit, table: Table, *, rows: int, notes: bool, asked: str) -> RenderableType:
+    """The whole answer."""
+    parts: list[RenderableType] = [_head(audit, table)]
+    if notes:
+        parts += [Text(plain(note), style="dim") for note in audit.notes or table.notes]
+    parts.append(Text())
+    for relation in audit.relations:
+        parts.append(_relation(relation, table, rows))
+    if not audit.relations:
+        parts.append(_nothing(audit, asked))
+    if audit.relations:
+        parts.append(_closing(audit, asked))
+    if audit.interrupted:
+        parts.append(Text("Interrupted: this is what had been found.", style="bold yellow"))
+    return Group(*parts)
+
+
+def _head(audit: Audit, table: Table) -> Text:
+    count = len(table.columns)
+    text = Text(plain(audit.table), style="bold")
+    text.append(
+        f"  {audit.rows:,} {_plural('row', audit.rows)}, {count} numeric {_plural('column', count)}", style=""
+    )
+    return text.append(f", {audit.seconds:.1f} s", style="dim")
+
+
+def _plural(word: str, count: int) -> str:
+    return word if count == 1 else f"{word}s"
+
+
+def _relation(relation: Relation, table: Table, rows: int) -> RenderableType:
+    broken = relation.rows_checked - relation.rows_holding
+    line = Text("✗ " if broken else "✓ ", style="bold red" if broken else "bold green")
+    line.append(f"{plain(relation.target)} = {plain(str(relation.formula))}", style="bold")
+    held = (
+        f"{relation.rows_holding:,} of {relation.rows_checked:,} rows"
+        if broken
+        else f"all {relation.rows_checked:,} rows"
+    )
+    parts: list[RenderableType] = [line, Text(f"    {held}", style="red" if broken else "dim")]
+    for equivalent in relation.equivalent[:3]:
+        parts.append(Text(f"    also {plain(relation.target)} = {plain(str(equivalent))}", style="dim"))
+    if relation.breaking:
+        parts.append(Padding(_breaking(relation, table, rows), (0, 0, 0, 4)))
+        left = len(relation.breaking) - rows
+        if left > 0:
+            more = f"{left:,} more {_plural('row', left)} (--rows {len(relation.breaking)} or --json)"
+            parts.append(Text(f"    … and {more}", style="dim"))
+        parts += [Text(f"    {plain(sentence)}", style="yellow") for sentence in relation.common]
+    return Group(*parts)
+
+
+def _breaking(relation: Relation, table: Table, rows: int) -> Grid:
+    grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim", show_edge=False)
+    grid.add_column("row", justify="right")
+    if table.labels is not None:
+        grid.add_column("line" if table.sheet is None else "row in sheet", justify="right")
+    for title in (plain(relation.target), "expected", "difference"):
+        grid.add_column(Text(title, overflow="ellipsis", no_wrap=True), justify="right", max_width=32)
+    grid.add_column("likely cause")
+    for broken in relation.breaking[:rows]:
+        cells = [str(broken.row), *([str(table.row_label(broken.row))] if table.labels is not None else [])]
+        cells += [short(broken.value), short(broken.expected), short(broken.difference)]
+        grid.add_row(*cells, Text(_cause(broken, relation)))
+    return grid
+
+
+def _cause(broken: Break, relation: Relation) -> str:
+    cause = broken.cause.replace("_", " ")
+    words = "" if cause == "unknown" else cause
+    if broken.suspect and (broken.suspect != relation.target or words):
+        words = f"{words}, in {plain(broken.suspect)}" if words else f"look at {plain(broken.suspect)}"
+    if broken.proposal is not None and words:
+        words += f" (should be {short(broken.proposal)})"
+    return words
+
+
+def short(value: float) -> str:
+    """A number with at most twelve digits, which hides what floats add.
+
+    Examples
+    --------
+    >>> short(0.1 + 0.2), short(1234567.0)
+    ('0.3', '1234567')
+    """
+    return f"{value:.12g}"
+
+
+def _nothing(audit: Audit, asked: str) -> Text:
+    if asked == "check":
+        return Text("The rules file holds no rules.")
+    text = Text("No formula found: no column follows from others clearly enough to tell it from luck.")
+    if audit.nearest_miss is not None:
+        text.append(f"\nThe nearest miss: {plain(str(audit.nearest_miss))}.")
+    return text
+
+
+def _closing(audit: Audit, asked: str) -> Text:
+    broken = {broken.row for relation in audit.relations for broken in relation.breaking}
+    text = Text("\n")
+    count = len(audit.relations)
+    word = "rule" if asked == "check" else "formula"
+    if broken:
+        verb = "breaks" if len(broken) == 1 else "break"
+        which = f"one of {count} {word}s" if count > 1 else f"the {word}"
+        text.append(f"{len(broken):,} {_plural('row', len(broken))} {verb} ", style="bold red")
+        text.append(f"{which}.")
+    else:
+        text.append(f"All rows hold, {count} {_plural(word, count)}.", style="bold green")
+    if asked != "check":
+        text.append(f" Expected by luck alone: {audit.false_findings_expected:.2g} of {count}.", style="dim")
+    if audit.unexplained and asked == "audit":
+        names = [plain(name) for name in audit.unexplained]
+        listed = ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
+        text.append(f"\nNot computed from other columns: {listed}.", style="dim")
+    return text
