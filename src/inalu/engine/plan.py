@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from inalu.engine.network import Network
 from inalu.engine.recipe import Recipe
 from inalu.errors import InvalidData, check_choice, invalid
-from inalu.layers.laws import Law, Normal
+from inalu.layers.laws import Law
 from inalu.tasks import random
 from inalu.tasks.task import Task
 
@@ -250,11 +250,7 @@ def draw_weights(member: Member, law: Law, k: int | str) -> Array:
     uniform = random.uniform(random.key_of(key, "uniform"), (network.size,))
     for slot in network.slots:
         part = slice(slot.start, slot.stop)
-        of = law.of(slot.name)
-        if isinstance(of, Normal):
-            values[part] = of.mean + of.std * standard[part]
-        else:
-            values[part] = of.low + (of.high - of.low) * uniform[part]
+        values[part] = law.of(slot.name).values(standard[part], uniform[part])
     return values
 
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from inalu.errors import InvalidArgument, invalid
 from inalu.expression import Expression
-from inalu.layers.laws import Law, Normal, resolve_law
+from inalu.layers.laws import Law, resolve_law
 from inalu.layers.stable import no_autocast
 
 # tanh and the logistic function of FAR are exactly 1 and σ(-FAR) is exactly 0, in every dtype.
@@ -91,11 +91,9 @@ class ArithmeticLayer(nn.Module):
         """
         chosen = self.law if law is None else resolve_law(law)
         for name, parameter in self.named_parameters():
-            family = chosen.of(name)
-            if isinstance(family, Normal):
-                parameter.normal_(family.mean, family.std, generator=generator)
-            else:
-                parameter.uniform_(family.low, family.high, generator=generator)
+            standard = torch.empty_like(parameter).normal_(generator=generator)
+            unit = torch.empty_like(parameter).uniform_(generator=generator)
+            parameter.copy_(chosen.of(name).values(standard, unit))
         return self
 
     def effective_weights(self) -> dict[str, Tensor]:
