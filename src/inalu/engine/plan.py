@@ -216,11 +216,13 @@ class Plan:
         member, recipe = self.members[index], self.recipe
         law = member.law or recipe.law
         starts = np.empty((recipe.starts, member.network.size), dtype=self.dtype)
-        starts[0] = member.initial if member.initial is not None else draw_weights(member, law, member.start)
-        if recipe.reinitialization is not None:
-            for k in range(1, recipe.starts):
-                restart = f"{member.start}.{k}" if member.start else k
-                starts[k] = draw_weights(member, recipe.reinitialization.law, restart)
+        if member.initial is not None:
+            starts[0] = member.initial
+        else:
+            starts[0] = draw_weights(member, law, member.start)[0]
+        if recipe.reinitialization is not None and recipe.starts > 1:
+            rule = recipe.reinitialization
+            starts[1:] = draw_weights(member, rule.law, f"{member.start} restarts", recipe.starts - 1)
         return starts
 
 
@@ -239,18 +241,20 @@ def _check_member(member: Member) -> None:
         raise invalid("initial", f"must have shape ({member.network.size},)", np.shape(member.initial))
 
 
-def draw_weights(member: Member, law: Law, k: int | str) -> Array:
-    """Draw one set of packed weights [K]; it depends on (seed, task, network, law, k) and nothing else."""
+def draw_weights(member: Member, law: Law, k: int | str, count: int = 1) -> Array:
+    """Draw packed weights [count, K] that depend on (seed, task, network, law, k) and nothing else."""
     network = member.network
     key = random.key_of("weights", member.seed, member.source.text, str(network), str(law), k)
     if not network.kind.law:
-        return _own_weights(network, int(random.bits(key, 0, 1)[0] >> np.uint64(1)))
-    values = np.empty(network.size)
-    standard = random.normal(key, (network.size,))
-    uniform = random.uniform(random.key_of(key, "uniform"), (network.size,))
+        words = random.bits(key, 0, count) >> np.uint64(1)
+        return np.stack([_own_weights(network, int(word)) for word in words])
+    shape = (count, network.size)
+    standard = random.normal(key, shape)
+    unit = random.uniform(random.key_of(key, "uniform"), shape)
+    values = np.empty(shape)
     for slot in network.slots:
         part = slice(slot.start, slot.stop)
-        values[part] = law.of(slot.name).values(standard[part], uniform[part])
+        values[:, part] = law.of(slot.name).values(standard[:, part], unit[:, part])
     return values
 
 

@@ -53,7 +53,7 @@ class Uniform:
 
 @dataclass(frozen=True)
 class Signs:
-    """A normal around +size or -size, with even chances: weights that start as far from 0 as from each other."""
+    """A normal around +size or -size, with even chances: weights that start away from 0."""
 
     size: float
     std: float
