@@ -167,6 +167,8 @@ def parse_cell(text: str, style: Style, body: re.Pattern[str] | None = None) -> 
     number = (body or style.body()).fullmatch(shell["body"].strip())
     if number is None or (number["by"] and len(re.split(r"[,.' ]", number["whole"])[-1]) != 3):
         return Cell(TEXT)
+    if shell["percent"] and shell["percent2"]:
+        return Cell(TEXT)
     percent = 2 if shell["percent"] or shell["percent2"] else 0
     return _number(number, "-" in signs or bool(shell["open"]), percent)
 

@@ -74,10 +74,11 @@ def units(numerals: Numerals, texts: Texts, *, single: bool = False) -> Units:
         # counts less.
         typical = float(np.median(size[size > 0])) if (size > 0).any() else 1.0
         floor = noise * typical * (1.0 if noise == DOUBLE_NOISE else 0.01)
-        printed = 0.5 * 10.0 ** (-decimals.astype(np.float64))
         cells = np.maximum(noise * size, floor)
-        # Fifteen printed digits are themselves a rounding, wider than the noise of the float.
-        cells = np.where(digits >= 15, np.maximum(cells, np.minimum(printed, 5e-15 * size)), cells)
+        if digits.max() == 15:
+            # Fifteen printed digits are themselves a rounding, wider than the noise of the float.
+            place = np.floor(np.log10(np.where(size > 0, size, 1.0))) - 14
+            cells = np.maximum(cells, 0.5 * 10.0**place + 2.0**-52 * size)
         half[where] = cells
         return Units(half, int(min(15, decimals.max(initial=0))), noise)
     per_cell = _scientific(mantissa, decimals) if (mantissa >= 0).any() else None
