@@ -14,7 +14,16 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from inalu.layers.stable import apply, finite_gradient, matmul, no_autocast, occurs, saturate_gradient
+from inalu.layers.stable import (
+    apply,
+    exp,
+    finite_gradient,
+    matmul,
+    no_autocast,
+    occurs,
+    saturate_gradient,
+    saturate_gradient_,
+)
 
 
 class _MaskedProduct(Function):
@@ -28,8 +37,8 @@ class _MaskedProduct(Function):
     @staticmethod
     def forward(mask: Tensor, factors: Tensor) -> Tensor:
         with no_autocast(mask):
-            size = (mask @ factors.abs().log()).exp()
-            below_zero = mask @ (-factors).sign().clamp(min=0)
+            size = exp(mask @ factors.abs().log_())
+            below_zero = mask @ factors.detach().neg().sign_().relu_()
         return size * (1 - 2 * (below_zero.to(torch.int32) & 1))
 
     @staticmethod
@@ -40,7 +49,7 @@ class _MaskedProduct(Function):
     def backward(ctx: Any, d: Tensor) -> tuple[None, Tensor]:
         mask, factors, product = ctx.saved_tensors
         total = matmul(mask.mT, saturate_gradient(d) * product)
-        return None, saturate_gradient(total / factors)
+        return None, saturate_gradient_(total / factors)
 
 
 def masked_product(mask: Tensor, factors: Tensor) -> Tensor:
@@ -101,7 +110,7 @@ def sign_product(x: Tensor, w: Tensor) -> Tensor:
     # Half precision counts exactly only to 256 or 2048.
     exact = torch.promote_types(x.dtype, torch.float32)
     signs, magnitude = signs.to(exact), w.abs().to(exact)
-    mask, factors = (-signs).clamp(min=0), 1 - 2 * magnitude
+    mask, factors = signs.neg().relu_(), torch.rsub(magnitude, 1, alpha=2)
     if occurs(~signs.all()):
         mask = torch.cat([mask, 1 - signs.abs()], dim=-1)
         factors = torch.cat([factors, 1 - magnitude], dim=-2)
