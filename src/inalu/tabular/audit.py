@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from inalu.errors import check_choice
 from inalu.tabular.derived import Lookup
-from inalu.tabular.findings import Bench, Finding, best_first, constants_of, operands_of
-from inalu.tabular.relation import Audit, Break, Evidence, NearestMiss, Relation
-from inalu.tabular.search import linear, pairs
+from inalu.tabular.findings import Bench, constants_of, operands_of
+from inalu.tabular.relation import Audit, Break, Evidence, Relation
+from inalu.tabular.search import linear, pairs, products, ranges, ratios, sequence, triples
 from inalu.tabular.search.view import Stage, View
 from inalu.tabular.selection import Chosen, chained, select
-from inalu.tabular.table import Table, read_table
+from inalu.tabular.table import read_table
 
 STAGES: dict[str, Stage] = {
     "pairs": pairs.pairs,
     "sums": linear.sums,
+    "products": products.products,
+    "ranges": ranges.ranges,
     "robust": linear.robust_sums,
+    "robust products": products.robust_products,
+    "triples": triples.triples,
+    "ratios": ratios.ratios,
+    "robust ratios": ratios.robust_ratios,
+    "sequences": sequence.sequences,
 }
 
 

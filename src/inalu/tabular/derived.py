@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-_RESERVED = re.compile(r"(?P<before>.+)\[(?P<shift>[+-]\d{1,4})\]|cumsum\((?P<running>.+)\)", re.DOTALL)
+_RESERVED = re.compile(r"(?P<before>.+)\[(?P<shift>-?\d{1,4})\]|cumsum\((?P<running>.+)\)", re.DOTALL)
 
 
 class Place(NamedTuple):

@@ -12,6 +12,7 @@ from inalu.expression import Column, Constant, Expression, Product, Sum
 from inalu.tabular import evidence
 from inalu.tabular.derived import Lookup, base
 from inalu.tabular.evidence import Measure, Target
+from inalu.tabular.forms import Linear, Monomial, linear, monomial
 from inalu.tabular.orientation import exact_share
 from inalu.tabular.search.pairs import fit_constants
 
@@ -142,6 +143,13 @@ def without(formula: Expression, name: str) -> list[Expression]:
     >>> [str(simpler) for simpler in without(Expression.parse("a + b * c"), "c")]
     ['a', 'a + b']
     """
+    sum_form, product_form = linear(formula), monomial(formula)
+    if sum_form is not None:
+        left = {column: weight for column, weight in sum_form.weights.items() if column != name}
+        return [Linear(left, sum_form.constant).expression()] if left else []
+    if product_form is not None:
+        powers = {column: power for column, power in product_form.exponents.items() if column != name}
+        return [Monomial(powers, product_form.constant).expression()] if powers else []
     options = []
     for value in (0, 1):
         try:

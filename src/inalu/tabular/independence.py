@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inalu.expression import Expression
+from inalu.tabular.forms import implied, linear, monomial
 
 Array = NDArray[np.float64]
 
@@ -22,6 +24,7 @@ _SHAKE = 0.2
 _STEPS = 12
 _ZERO = 1e-8
 _STEP = 1e-6
+ZERO = Fraction(0)
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,53 @@ class Equation:
         return np.asarray(at[self.target] - self.formula.evaluate(at), dtype=np.float64)
 
 
+def follows_exactly(new: Equation, accepted: Sequence[Equation]) -> bool:
+    """Whether an equation is a combination of accepted ones that are weighted sums, or of those that are monomials."""
+    for vector in (_linear_vector, _monomial_vector):
+        own = vector(new)
+        if own is None:
+            continue
+        known = [found for equation in accepted if (found := vector(equation)) is not None]
+        names = sorted({name for each in [own, *known] for name in each})
+        if implied(
+            [own.get(name, ZERO) for name in names], [[each.get(name, ZERO) for name in names] for each in known]
+        ):
+            return True
+    return False
+
+
+def _linear_vector(equation: Equation) -> dict[str, Fraction] | None:
+    form = linear(equation.formula)
+    if form is None:
+        return None
+    return {**form.weights, equation.target: form.weights.get(equation.target, ZERO) - 1, "": form.constant}
+
+
+def _monomial_vector(equation: Equation) -> dict[str, Fraction] | None:
+    """Exponents of columns; the constant counts as powers of its own prime factors would: only as itself."""
+    form = monomial(equation.formula)
+    if form is None:
+        return None
+    vector = {**form.exponents, equation.target: form.exponents.get(equation.target, ZERO) - 1}
+    for part, sign in ((form.constant.numerator, 1), (form.constant.denominator, -1)):
+        for prime, power in _factored(abs(part)):
+            vector[f"\0{prime}"] = vector.get(f"\0{prime}", ZERO) + sign * power
+    return vector
+
+
+def _factored(whole: int) -> list[tuple[int, int]]:
+    """A whole number as small primes with powers, and what is left of it as if it were prime."""
+    found = []
+    for prime in (2, 3, 5, 7, 11, 13):
+        power = 0
+        while whole % prime == 0:
+            whole //= prime
+            power += 1
+        if power:
+            found.append((prime, power))
+    return [*found, (whole, 1)] if whole > 1 else found
+
+
 def follows(new: Equation, accepted: Sequence[Equation], rows: dict[str, Array], *, seed: int = 0) -> bool:
     """Whether ``new`` holds wherever all accepted equations hold.
 
@@ -53,7 +103,11 @@ def follows(new: Equation, accepted: Sequence[Equation], rows: dict[str, Array],
     seed : int
         Of the shaking.
     """
+    if follows_exactly(new, accepted):
+        return True
     near = _connected(new, accepted)
+    if all(linear(each.formula) is not None for each in [new, *near]):
+        return False
     known = {name for equation in near for name in equation.columns}
     if not near or not set(new.columns) <= known:
         return False

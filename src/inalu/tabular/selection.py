@@ -9,6 +9,7 @@ from inalu.expression import Expression
 from inalu.tabular import evidence
 from inalu.tabular.derived import base
 from inalu.tabular.findings import Bench, Finding, best_first, common_rows
+from inalu.tabular.forms import linear, monomial
 from inalu.tabular.independence import POINTS, Equation, follows
 from inalu.tabular.orientation import rank
 
@@ -58,7 +59,7 @@ def _direct(
     """The best direction of one relation, from all ways in which it was found or can be solved for."""
     options: dict[str, Finding] = {}
     for finding in sorted(members, key=lambda f: (f.length, -f.measure.bits, str(f)))[:6]:
-        for target, formula in directions(finding.target, finding.formula):
+        for target, formula in directions(finding.target, finding.formula, order):
             if target not in order:
                 continue
             weighed = bench.weigh(target, formula, finding.found_by)
@@ -88,15 +89,21 @@ def _key(finding: Finding) -> tuple[float, float, str]:
     return (round(finding.length, 3), -round(finding.measure.bits, 3), str(finding.formula))
 
 
-def directions(target: str, formula: Expression) -> list[tuple[str, Expression]]:
+def directions(target: str, formula: Expression, order: Mapping[str, int]) -> list[tuple[str, Expression]]:
     """The relation solved for each of its columns that allows it, the given direction first."""
+    form = linear(formula) or monomial(formula)
+    if form is not None:
+        found = [(target, form.expression(order))]
+        for name in formula.columns:
+            solved = form.solved(target, name) if base(name) == name else None
+            if solved is not None:
+                found.append((name, solved.expression(order)))
+        return found
     found = [(target, shorter(formula))]
     for name in formula.columns:
-        if base(name) != name:
-            continue
-        solved = formula.solve_for(name, target=target)
-        if solved is not None and name not in solved.columns:
-            found.append((name, shorter(solved)))
+        other = formula.solve_for(name, target=target) if base(name) == name else None
+        if other is not None and name not in other.columns:
+            found.append((name, shorter(other)))
     return found
 
 

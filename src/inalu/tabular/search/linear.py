@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from inalu.expression import Expression
+from inalu.tabular.forms import Linear
 from inalu.tabular.search.regress import Problem, clean_rows, supports
 from inalu.tabular.search.snap import snap
 from inalu.tabular.search.view import Array, Candidate, Found, Rows, View
@@ -126,30 +127,10 @@ def _problem(view: View, target: int, keep: Rows, pool: Rows, intercept: bool) -
 
 
 def weighted_sum(view: View, columns: Sequence[int], weights: Sequence[Fraction]) -> Expression | None:
-    """The sum as an expression, a factor that all terms share taken out; None where nothing is left."""
-    terms = [(column, weight) for column, weight in zip(columns, weights, strict=True) if weight != 0]
-    proper = [(column, weight) for column, weight in terms if column >= 0]
+    """The sum as an expression; None where nothing or too much is left."""
+    proper = {column: weight for column, weight in zip(columns, weights, strict=True) if weight and column >= 0}
     if not proper or len(proper) > MOST_OPERANDS:
         return None
-    size = {abs(weight) for _, weight in proper}
-    factor = size.pop() if len(size) == 1 and len(proper) > 1 else Fraction(1)
-    terms = [(column, weight / factor) for column, weight in terms] if len(proper) == len(terms) else terms
-    factor = factor if len(proper) == len(terms) else Fraction(1)
-    # A person starts with a column that is added, not with one that is taken away.
-    terms.sort(key=lambda term: (term[1] < 0, term[0] < 0, term[0]))
-    parts = [_term(view, column, weight) for column, weight in terms]
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    if factor == 1:
-        return total
-    if factor.numerator == 1:
-        return total / factor.denominator
-    return Expression.constant(factor) * total
-
-
-def _term(view: View, column: int, weight: Fraction) -> Expression:
-    if column < 0:
-        return Expression.constant(weight)
-    name = view.column(column)
-    return name if weight == 1 else -name if weight == -1 else Expression.constant(weight) * name
+    constant = sum((weight for column, weight in zip(columns, weights, strict=True) if column < 0), Fraction(0))
+    form = Linear({view.names[column]: weight for column, weight in proper.items()}, constant)
+    return form.expression({name: at for at, name in enumerate(view.names)})

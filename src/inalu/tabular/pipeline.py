@@ -1,0 +1,138 @@
+"""The stages one after the other on one table: propose, weigh, and leave alone what is explained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inalu.errors import check_choice
+from inalu.tabular import evidence
+from inalu.tabular.derived import Lookup, base
+from inalu.tabular.findings import Bench, Finding
+from inalu.tabular.search import linear, pairs, products, ranges, ratios, sequence, triples
+from inalu.tabular.search.view import Candidate, Stage, View
+
+# In the order in which they run. Each stage may be several searches.
+STAGES: dict[str, tuple[Stage, ...]] = {
+    "pairs": (pairs.pairs,),
+    "sums": (linear.sums,),
+    "ranges": (ranges.ranges,),
+    "products": (products.products,),
+    "robust": (linear.robust_sums, products.robust_products, ratios.robust_ratios),
+    "ratios": (ratios.ratios,),
+    "triples": (triples.triples,),
+    "sequences": (sequence.sequences,),
+}
+# Searched for all columns; the others only for columns that nothing explains yet.
+FOR_ALL = frozenset({"pairs", "sums", "ranges"})
+# A column with a formula that holds in this share of rows needs no further search.
+EXPLAINED = 0.97
+# Larger tables are searched on some of their rows; every finding is then verified on all of them.
+SEARCHED_ROWS = 6000
+GLANCE = 300
+
+Tick = Callable[[str, float], None]
+
+
+def stage_names(stages: Sequence[str] | None) -> list[str]:
+    """The stages to run, in their order; all of them by default.
+
+    Raises
+    ------
+    InvalidArgument
+        When there is no stage of that name.
+    """
+    if stages is None:
+        return list(STAGES)
+    for name in stages:
+        check_choice("stages", name, STAGES)
+    return [name for name in STAGES if name in set(stages)]
+
+
+@dataclass(eq=False)
+class Search:
+    """One search: the columns, the bench on which candidates are weighed, and what was found.
+
+    Attributes
+    ----------
+    view : View
+        The columns as matrices, in the table's order of rows.
+    bench : Bench
+        Where candidates are weighed.
+    targets : list of int
+        The columns for which formulas are wanted.
+    findings : list of Finding
+        Everything that was weighed, with the objections to it.
+    """
+
+    view: View
+    bench: Bench
+    targets: list[int]
+    findings: list[Finding] = field(default_factory=list)
+
+    @classmethod
+    def over(cls, names: Sequence[str], lookup: Lookup, *, seed: int, targets: Iterable[str] | None = None) -> Search:
+        """A search over named columns; over a sample of their rows when there are many."""
+        values = np.column_stack([lookup(name)[0] for name in names]) if names else np.empty((0, 0))
+        halves = np.column_stack([lookup(name)[1] for name in names]) if names else np.empty((0, 0))
+        if len(values) > SEARCHED_ROWS:
+            rows = sampled_rows(len(values), seed)
+            values, halves = values[rows], halves[rows]
+            lookup = Lookup({name: (values[:, at], halves[:, at]) for at, name in enumerate(names)})
+        view = View(tuple(names), values, halves, seed)
+        wanted = set(names if targets is None else targets)
+        chosen = [at for at, name in enumerate(names) if name in wanted]
+        return cls(view, Bench(lookup, max(len(names), 2)), chosen)
+
+    def run(self, stage: str) -> None:
+        """Run one stage and weigh what it proposes."""
+        targets = self.targets
+        if stage not in FOR_ALL:
+            done = self.explained()
+            targets = [at for at in targets if self.view.names[at] not in done]
+        candidates: list[Candidate] = []
+        for search in STAGES[stage]:
+            found = search(self.view, targets)
+            candidates += found.candidates
+            self.bench.tried += found.tried
+        known = self.known()
+        for candidate in dict.fromkeys(candidates):
+            columns = frozenset((candidate.target, *candidate.formula.columns))
+            if any(smaller < columns for smaller in known) or not self.bench.glance(candidate.target, candidate.formula):
+                continue
+            self.findings.append(self.bench.weigh(candidate.target, candidate.formula, stage))
+
+    def explained(self) -> set[str]:
+        """The columns that a credible formula gives in nearly all rows."""
+        return {
+            finding.target
+            for finding in self.findings
+            if not finding.reason and finding.measure.share_nontrivial >= EXPLAINED
+        }
+
+    def known(self) -> list[frozenset[str]]:
+        """The sets of columns that a credible formula ties together in all rows."""
+        return [
+            finding.columns for finding in self.findings if not finding.reason and finding.measure.holding.sum() == finding.measure.checked.sum()
+        ]
+
+
+def sampled_rows(rows: int, seed: int) -> NDArray[np.intp]:
+    """Blocks of neighbouring rows, spread over the table: formulas may look at the row before."""
+    block = 50
+    count = SEARCHED_ROWS // block
+    starts = np.sort(np.random.default_rng([seed, rows]).choice(rows // block, size=min(count, rows // block), replace=False))
+    return (starts[:, None] * block + np.arange(block)).ravel().astype(np.intp)
+
+
+def used_columns(findings: Iterable[Finding]) -> set[str]:
+    """All columns of the table that findings use."""
+    return {base(name) for finding in findings for name in finding.columns}
+
+
+def threshold_bits() -> float:
+    """The bits that a finding must have left."""
+    return evidence.THRESHOLD

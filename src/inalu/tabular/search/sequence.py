@@ -1,0 +1,126 @@
+"""Stage f: formulas that look at the row before: balances, running sums, changes and growth from row to row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from inalu.expression import Column, Expression
+from inalu.tabular.derived import running, shifted
+from inalu.tabular.search.linear import robust_sums, sums
+from inalu.tabular.search.pairs import LEAST_ROWS, ROWS, Scored, best, score
+from inalu.tabular.search.view import Array, Candidate, Found, View
+
+# Rows above (older rows first) and below (newest row first).
+SHIFTS = (-1, 1)
+
+
+def sequences(view: View, targets: Sequence[int]) -> Found:
+    """Formulas over this row and the row before, for every target; the view's rows must be in the table's order."""
+    found: dict[tuple[str, Expression], Candidate] = {}
+    tried = 0
+    if view.rows < LEAST_ROWS + 1:
+        return Found()
+    for shift in SHIFTS:
+        shifted_values = np.column_stack([shifted(view.values[:, j], shift) for j in range(view.width)])
+        shifted_halves = np.column_stack([shifted(view.halves[:, j], shift) for j in range(view.width)])
+        before = replace(view, values=shifted_values, halves=shifted_halves)
+        for target in targets:
+            changes, count = _changes(view, before, target, shift)
+            scored, more = _neighbours(view, before, target, shift)
+            tried += count + more
+            for formula in [*changes, *best(scored)]:
+                candidate = Candidate(view.names[target], formula, "sequences")
+                found.setdefault((candidate.target, formula), candidate)
+    scored_sums, more = _running(view, targets)
+    for candidate in scored_sums:
+        found.setdefault((candidate.target, candidate.formula), candidate)
+    return Found(list(found.values()), tried + more)
+
+
+def previous(view: View, column: int, shift: int) -> Column:
+    """The column in a neighbouring row, by its reserved name."""
+    return Expression.column(f"{view.names[column]}[{shift}]")
+
+
+def _changes(view: View, before: View, target: int, shift: int) -> tuple[list[Expression], int]:
+    """The target as its own value in the row before plus a weighted sum of other columns."""
+    values, halves = view.values.copy(), view.halves.copy()
+    values[:, target] -= before.values[:, target]
+    halves[:, target] += before.halves[:, target]
+    steps = replace(view, values=values, halves=halves)
+    found = [*sums(steps, [target]).candidates, *robust_sums(steps, [target]).candidates]
+    own = previous(view, target, shift)
+    return [own + one.formula for one in found], 2 ** min(view.width, 12)
+
+
+def _neighbours(view: View, before: View, target: int, shift: int) -> tuple[list[Scored], int]:
+    """The target as a change, a ratio or a growth rate of one column, or as its own value grown by a rate."""
+    sample = view.sample(target, ROWS)
+    y, hy = view.values[sample, target], view.halves[sample, target]
+    if len(sample) < LEAST_ROWS or np.ptp(y) == 0:
+        return [], 0
+    scored: list[Scored] = []
+    tried = 0
+    for column in range(view.width):
+        formulas, values, radius = [], [], []
+        cells = (view.values[sample, column], view.halves[sample, column])
+        earlier = (before.values[sample, column], before.halves[sample, column])
+        own = (before.values[sample, target], before.halves[sample, target])
+        now, then, mine = view.column(column), previous(view, column, shift), previous(view, target, shift)
+        options = _own(cells, own, now, mine) if column != target else iter(())
+        for formula, value, room in [*options, *(_steps(cells, earlier, now, then) if column != target else ())]:
+            formulas.append(formula)
+            values.append(value)
+            radius.append(room)
+        if formulas:
+            tried += 2 * len(formulas)
+            scored += score(np.array(values), np.array(radius), formulas.__getitem__, y, hy)
+    return scored, tried
+
+
+Cells = tuple[Array, Array]
+
+
+def _steps(cells: Cells, earlier: Cells, now: Expression, then: Expression) -> Iterator[tuple[Expression, Array, Array]]:
+    """What one column can say together with its row before."""
+    (x, hx), (p, hp) = cells, earlier
+    with np.errstate(all="ignore"):
+        ratio = x / p
+        room = (hx + np.abs(ratio) * hp) / np.maximum(np.abs(p) - hp, 0)
+        yield then, p, hp
+        yield now - then, x - p, hx + hp
+        yield now + then, x + p, hx + hp
+        yield now / then, ratio, room
+        yield (now - then) / then, (x - p) / p, room
+
+
+def _own(cells: Cells, own: Cells, rate: Expression, mine: Expression) -> Iterator[tuple[Expression, Array, Array]]:
+    """The target's row before, multiplied by what a column says."""
+    (x, hx), (p, hp) = cells, own
+    with np.errstate(all="ignore"):
+        yield mine * rate, p * x, np.abs(p) * hx + np.abs(x) * hp
+        for scale in (1, 100):
+            grown = 1 + x / scale
+            factor = rate if scale == 1 else rate / scale
+            yield mine * (1 + factor), p * grown, np.abs(p) * hx / scale + np.abs(grown) * hp
+
+
+def _running(view: View, targets: Sequence[int]) -> tuple[list[Candidate], int]:
+    """Targets that are the running sum of a column."""
+    found: list[Candidate] = []
+    made = [running(view.values[:, j], view.halves[:, j]) for j in range(view.width)]
+    for target in targets:
+        sample = view.sample(target, ROWS)
+        y, hy = view.values[sample, target], view.halves[sample, target]
+        if len(sample) < LEAST_ROWS or np.ptp(y) == 0:
+            continue
+        others = [j for j in range(view.width) if j != target and np.isfinite(view.values[:, j]).any()]
+        values = np.array([made[j][0][sample] for j in others]).reshape(len(others), len(sample))
+        radius = np.array([made[j][1][sample] for j in others]).reshape(len(others), len(sample))
+        formulas = [Expression.column(f"cumsum({view.names[j]})") for j in others]
+        scored = score(values, radius, formulas.__getitem__, y, hy)
+        found += [Candidate(view.names[target], formula, "sequences") for formula in best(scored)]
+    return found, 2 * view.width * len(targets)
