@@ -108,7 +108,9 @@ def _column(column: Column, table: Table, names: Mapping[int, str]) -> Written |
     )
     other = tuple(row for row, text in enumerate(relative) if text is not None and text != common)
     text = texts[first] or ""
-    return Written(column.name, text, read(text, row=labels[first], names=names), typed, other)
+    return Written(
+        column.name, text, read(text, row=labels[first], names=names, first=labels[0]), typed, other
+    )
 
 
 def _relative(text: str, row: int, column: int) -> str:
@@ -137,10 +139,11 @@ def number_of(letters: str) -> int:
     return total - 1
 
 
-def read(text: str, *, row: int, names: Mapping[int, str]) -> Expression | None:
+def read(text: str, *, row: int, names: Mapping[int, str], first: int | None = None) -> Expression | None:
     """Read an Excel formula as ours, or return None.
 
-    ``row`` is the sheet row of the formula's cell, ``names`` the columns by their number.
+    ``row`` is the sheet row of the formula's cell, ``first`` the sheet row of the first data row (a sum
+    from there down to the formula is a running sum), ``names`` the columns by their number.
 
     Examples
     --------
@@ -150,7 +153,7 @@ def read(text: str, *, row: int, names: Mapping[int, str]) -> Expression | None:
     if len(text) > LONGEST or not text.startswith("="):
         return None
     try:
-        reader = _Reader(text[1:], row, names)
+        reader = _Reader(text[1:], row, names, first)
         formula = reader.sum(0)
         return formula if reader.kind == "end" and formula.columns else None
     except (_NoFormula, InvalidArgument):
@@ -164,8 +167,8 @@ class _NoFormula(Exception):
 class _Reader:
     """Recursive descent over the tokens of an Excel formula."""
 
-    def __init__(self, text: str, row: int, names: Mapping[int, str]) -> None:
-        self.text, self.row, self.names = text, row, names
+    def __init__(self, text: str, row: int, names: Mapping[int, str], top: int | None) -> None:
+        self.text, self.row, self.names, self.top = text, row, names, top
         self.at = 0
         self.kind, self.token = "", ""
         self.advance()
@@ -261,11 +264,16 @@ class _Reader:
         return Name(name)
 
     def range(self, text: str) -> Sequence[Expression]:
-        start, _, end = text.replace("$", "").partition(":")
+        start, _, end = text.partition(":")
         first, last = _CELL.fullmatch(start), _CELL.fullmatch(end)
         assert first is not None
         assert last is not None
-        if first[4] != last[4] or number_of(last[2]) - number_of(first[2]) > 100:
+        if first[3] and first[2] == last[2] and int(first[4]) == self.top and int(last[4]) == self.row:
+            name = self.names.get(number_of(first[2]))
+            if name is None or last[3]:
+                raise _NoFormula
+            return [Name(f"cumsum({name})")]
+        if first[3] or last[3] or first[4] != last[4] or number_of(last[2]) - number_of(first[2]) > 100:
             raise _NoFormula
         columns = range(number_of(first[2]), number_of(last[2]) + 1)
         away = int(first[4]) - self.row
