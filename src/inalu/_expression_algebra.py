@@ -19,7 +19,7 @@ from typing import NamedTuple
 from . import _expression_polynomial as poly
 from ._expression_numbers import HALF
 from ._expression_polynomial import Frozen, Polynomial, TooLarge
-from .expression import Column, Constant, Expression, Power, Product, Sum, add, multiply, power
+from .expression import Column, Constant, Expression, Power, Product, Sum
 
 UNIT: Frozen = poly.freeze(poly.ONE)
 # Factoring longer radicands takes longer than it is worth.
@@ -48,8 +48,11 @@ WHOLE = Ratio(poly.ONE, poly.ONE)
 ONE: Normal = {PLAIN: WHOLE}
 
 
+DIVISION_BY_ZERO = Power(Constant(0), -1)
+
+
 class Undefined(Exception):
-    """A division by zero, whatever the columns hold."""
+    """A division by zero or a root of a negative number, whatever the columns hold."""
 
 
 def ratio(above: Polynomial, below: Polynomial) -> Ratio:
@@ -117,7 +120,9 @@ class Algebra:
         try:
             return self._normal(expression)
         except TooLarge:
-            return self.atom(rebuilt(expression))
+            from ._expression_simplify import collected
+
+            return self.atom(collected(expression))
 
     def _normal(self, expression: Expression) -> Normal:
         if isinstance(expression, Column):
@@ -141,6 +146,8 @@ class Algebra:
         # Equal factors meet before anything is expanded: they cancel even where they are sums of roots.
         powers: dict[Expression, int] = {}
         for factor in expression.factors:
+            if factor == DIVISION_BY_ZERO:
+                raise Undefined
             if isinstance(factor, Power) and factor.exponent.denominator == 1:
                 powers[factor.base] = powers.get(factor.base, 0) + int(factor.exponent)
             else:
@@ -277,19 +284,35 @@ class Algebra:
             norm = self.multiply(base, conjugate)
             if norm and len(norm) < len(base):
                 return self.multiply(conjugate, self.inverse(norm))
-        return self.inverse(self.atom(self.expression(base)))
+        return self.inverse(self._sum_as_atom(base))
+
+    def _sum_as_atom(self, base: Normal) -> Normal:
+        """Return a sum of classes as its common factor times an atom, so that multiples share the atom."""
+        above = reduce(poly.gcd, (value.above for value in base.values()))
+        below = reduce(poly.least_common_multiple, (value.below for value in base.values()))
+        first = base[min(base)].above
+        if first[poly.leading(first)] < 0:
+            above = poly.scale(above, -1)
+        rest = self.multiply(base, {PLAIN: ratio(below, above)})
+        return self.multiply({PLAIN: ratio(above, below)}, self.atom(self.expression(rest)))
 
     def root(self, base: Normal) -> Normal:
         """Return the square root."""
         if not base:
             return {}
-        if set(base) != {PLAIN}:
-            base = self.atom(self.expression(base))
+        if len(base) > 1:
+            base = self._sum_as_atom(base)
+        elif PLAIN not in base:
+            # |A| · sqrt(R) is not negative, so under the root it may stand as one variable.
+            ((kind, value),) = base.items()
+            base = self.multiply({PLAIN: value}, self.atom(self.expression({kind: WHOLE})))
         above, below = base[PLAIN]
         if len(above) > _MAX_RADICAND_TERMS or len(below) > _MAX_RADICAND_TERMS:
             raise TooLarge
         # sqrt(N / D) = sqrt(N·D) / |D|: the radicand is a polynomial, its pairs of factors go outside.
         (first, positive), (second, _) = poly.primitive(above), poly.primitive(below)
+        if first < 0 and positive == poly.ONE and below == {(): second}:
+            raise Undefined
         outside, inside = _square_part(abs(first) * second)
         radicand: Polynomial = {(): inside if first > 0 else -inside}
         result: Normal = {PLAIN: ratio({(): outside}, {(): second})}
@@ -376,63 +399,3 @@ def _square_part(number: int) -> tuple[int, int]:
             outside *= prime
     root = isqrt(rest)
     return (outside * root, 1) if root * root == rest else (outside, rest)
-
-
-def rebuilt(expression: Expression) -> Expression:
-    """Return the expression with its parts simplified and in order: the whole is too large to expand."""
-    if isinstance(expression, Sum):
-        flat = add(term.simplify() for term in expression.terms)
-        return add(sorted(flat.children, key=str)) if isinstance(flat, Sum) else flat
-    if isinstance(expression, Product):
-        product = multiply(factor.simplify() for factor in expression.factors)
-        return multiply(sorted(product.children, key=str)) if isinstance(product, Product) else product
-    if isinstance(expression, Power):
-        return power(expression.base.simplify(), expression.exponent)
-    return expression
-
-
-def settled(expression: Expression, *, rationalise: bool = False) -> tuple[Algebra, Normal]:
-    """Return the normal form under all that the roots in it say about signs."""
-    known: frozenset[Frozen] = frozenset()
-    while True:
-        algebra = Algebra(known, rationalise=rationalise)
-        normal = algebra.unfolded(algebra.normal(expression))
-        found = algebra.roots | {poly.freeze(signed_primitive(dict(kind.root))) for kind in normal}
-        found.discard(UNIT)
-        if found <= known:
-            return algebra, normal
-        known |= found
-
-
-def simplify(expression: Expression) -> Expression:
-    """Return the canonical tree; see `Expression.simplify`."""
-    try:
-        algebra, normal = settled(expression)
-        return algebra.expression(normal)
-    except Undefined:
-        return Power(Constant(0), -1)
-    except TooLarge:
-        return rebuilt(expression)
-
-
-def equals(a: Expression, b: Expression) -> bool:
-    """Whether two expressions have one normal form; see `Expression.equals`."""
-    return key(a) == key(b)
-
-
-def key(expression: Expression) -> object:
-    """Return what is the same for two expressions exactly when they are equal up to algebra."""
-
-    def compute() -> object:
-        try:
-            algebra, normal = settled(expression, rationalise=True)
-            if algebra.atoms:
-                # Atoms may have cancelled; the canonical tree no longer holds those.
-                normal = settled(expression.simplify(), rationalise=True)[1]
-        except Undefined:
-            return None
-        except TooLarge:
-            return str(expression.simplify())
-        return normal
-
-    return expression.remember("key", compute)

@@ -24,7 +24,7 @@ from ._expression_algebra import (
 )
 from ._expression_numbers import HALF
 from ._expression_polynomial import Monomial, Polynomial, TooLarge
-from .expression import Column, Constant, Expression, Power, Product, add, multiply, power
+from .expression import Column, Constant, Expression, Product, add, multiply, power
 
 _ONE = Fraction(1)
 
@@ -48,7 +48,7 @@ class Canonical:
         below = reduce(poly.least_common_multiple, (value.below for _, value in parts))
         inverse = ratio(below, above)
         rest = [self._class(kind, multiply_ratios(value, inverse)) for kind, value in parts]
-        return _product((self.rational(ratio(above, below)), _sum(rest)))
+        return multiply((self.rational(ratio(above, below)), _sum(rest)))
 
     def _class(self, kind: Class, value: Ratio) -> Expression:
         """Return value · |A| · sqrt(R)."""
@@ -83,18 +83,18 @@ class Canonical:
     def _with_root(self, value: Ratio, factors: list[Expression], radicand: Ratio) -> Expression:
         """Return value · factors · sqrt(radicand), a number inside the root where that is shorter."""
         if radicand == WHOLE:
-            return _product((self.rational(value), *factors))
+            return multiply((self.rational(value), *factors))
         if radicand.above == poly.ONE:
             root = power(self.rational(Ratio(radicand.below, poly.ONE)), -HALF)
         else:
             root = power(self.rational(radicand), HALF)
-        ways = [_product((self.rational(value), *factors, root))]
+        ways = [multiply((self.rational(value), *factors, root))]
         if poly.content(radicand.above) != 1:
             over, under = poly.primitive(value.above)[0], poly.primitive(value.below)[0]
             bare = Ratio(*(poly.primitive(p)[1] for p in value))
             square = ratio({(): over * over}, {(): under * under})
             within = power(self.rational(multiply_ratios(radicand, square)), HALF)
-            ways.append(_product((self.rational(bare), Constant(1 if over > 0 else -1), *factors, within)))
+            ways.append(multiply((self.rational(bare), Constant(1 if over > 0 else -1), *factors, within)))
         return _shortest(ways)
 
     def rational(self, value: Ratio) -> Expression:
@@ -115,7 +115,7 @@ class Canonical:
         """Return the sum of the terms above, each over what is below."""
         if len(value.below) > 1:
             size, below = poly.primitive(value.below)
-            return _product(
+            return multiply(
                 (self.polynomial(value.above, Fraction(1, size)), power(self.polynomial(below), -1))
             )
         terms = (ratio({m: value.above[m]}, value.below) for m in sorted(value.above, key=_monomial_order))
@@ -137,13 +137,13 @@ class Canonical:
         size = Fraction(over, under)
         upper, lower = _pieces(above), _pieces(below)
         divisors = [power(self.polynomial(p), -m) for p, m in lower]
-        ways = [_product((Constant(size), *(power(self.polynomial(p), m) for p, m in upper), *divisors))]
+        ways = [multiply((Constant(size), *(power(self.polynomial(p), m) for p, m in upper), *divisors))]
         # 0.5·(2·a + b) is shorter as a + 0.5·b.
         for index, (piece, multiplicity) in enumerate(upper):
             if len(piece) > 1 and multiplicity == 1 and size != 1:
                 inside = [power(self.polynomial(p), m) for p, m in upper]
                 inside[index] = self.polynomial(piece, size)
-                ways.append(_product((*inside, *divisors)))
+                ways.append(multiply((*inside, *divisors)))
                 break
         return _shortest(ways)
 
@@ -199,11 +199,3 @@ def _sum(terms: Iterable[Expression]) -> Expression:
     if first:
         parts.insert(0, parts.pop(first))
     return add(parts)
-
-
-def _product(factors: Iterable[Expression]) -> Expression:
-    """Return the product, what is divided by behind the rest, as its text reads back."""
-    product = multiply(factors)
-    if not isinstance(product, Product):
-        return product
-    return multiply(sorted(product.factors, key=lambda f: isinstance(f, Power) and f.exponent < 0))

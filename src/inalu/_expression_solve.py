@@ -5,10 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 from . import _expression_polynomial as poly
-from ._expression_algebra import COLUMN, PLAIN, Algebra, Undefined, settled
+from ._expression_algebra import COLUMN, PLAIN, Algebra, Undefined
 from ._expression_canonical import Canonical
 from ._expression_numbers import HALF
 from ._expression_polynomial import Polynomial, TooLarge
+from ._expression_simplify import settled
 from .errors import invalid
 from .expression import Column, Expression, Power, Product, Sum, add, multiply, power
 

@@ -11,8 +11,9 @@ the numerator and the denominator that a person would write. The operators flatt
 and fold constants; everything else waits for `Expression.simplify`.
 
 Beside this module: ``_expression_text`` reads and writes, ``_expression_evaluate`` computes,
-``_expression_algebra`` compares (on ``_expression_polynomial``), ``_expression_canonical`` finds the form that
-a person would write, ``_expression_solve`` turns formulas around, ``_expression_numbers`` holds the limits.
+``_expression_simplify`` simplifies and compares, by the normal form of ``_expression_algebra`` (on
+``_expression_polynomial``) and the form a person would write of ``_expression_canonical``;
+``_expression_solve`` turns formulas around, ``_expression_numbers`` has the limits.
 """
 
 from __future__ import annotations
@@ -297,7 +298,7 @@ class Expression:
         >>> print(Expression.parse("a / b - 1").simplify())
         (a - b) / b
         """
-        from ._expression_algebra import simplify
+        from ._expression_simplify import simplify
 
         return cast(Expression, self.remember("simple", lambda: simplify(self)))
 
@@ -313,7 +314,7 @@ class Expression:
         >>> Expression.parse("sqrt(a ** 2)").equals(Expression.parse("a"))
         False
         """
-        from ._expression_algebra import equals
+        from ._expression_simplify import equals
 
         return self == other or equals(self, other)
 
@@ -422,7 +423,7 @@ def add(terms: Iterable[Expression]) -> Expression:
 
 
 def multiply(factors: Iterable[Expression]) -> Expression:
-    """Return the product of the factors: nested products flattened, constants folded into the first one."""
+    """Return the product of the factors: nested products flattened, a constant first, divisors last."""
     flat: list[Expression] = []
     constant = Fraction(1)
     for factor in factors:
@@ -431,11 +432,18 @@ def multiply(factors: Iterable[Expression]) -> Expression:
                 constant *= part.value
             else:
                 flat.append(part)
-    if not flat or (constant == 0 and not any(map(_undefined, flat))):
-        return Constant(constant)
-    if constant != 1:
-        flat.insert(0, Constant(constant))
-    return flat[0] if len(flat) == 1 else Product(flat)
+    below = [part for part in flat if isinstance(part, Power) and part.exponent < 0]
+    if any(part.base == Constant(0) for part in below if isinstance(part, Power)):
+        # Divided by zero, whatever else it is divided by; only the sign of the constant matters.
+        below = [Power(Constant(0), -1)]
+        constant = Fraction((constant > 0) - (constant < 0))
+    elif constant == 0:
+        return Constant(0)
+    above = [part for part in flat if not (isinstance(part, Power) and part.exponent < 0)]
+    ordered = [*above, *below] if constant == 1 else [Constant(constant), *above, *below]
+    if len(ordered) < 2:
+        return ordered[0] if ordered else Constant(1)
+    return Product(ordered)
 
 
 def power(base: Expression, exponent: Number) -> Expression:
@@ -445,6 +453,9 @@ def power(base: Expression, exponent: Number) -> Expression:
         return base
     if number == 0:
         return Constant(1)
+    if number < 0 and base == Constant(0):
+        # All divisions by zero are one.
+        return Power(base, -1)
     whole = number.denominator == 1
     if whole and isinstance(base, Constant) and (base.value or number > 0):
         if bits(base.value) * abs(number) <= MAX_BITS:
@@ -455,11 +466,6 @@ def power(base: Expression, exponent: Number) -> Expression:
         # (x ** 0.5) ** 2 stays as it is: x alone would have a value where the root has none.
         return power(base.base, base.exponent * number)
     return Power(base, number)
-
-
-def _undefined(expression: Expression) -> bool:
-    """Whether this is a division by the constant zero, which no factor may swallow."""
-    return isinstance(expression, Power) and expression.base == Constant(0)
 
 
 def _operand(value: object) -> bool:
