@@ -32,8 +32,8 @@ _PUBLIC = {
     "discreteness": "inalu.layers",
     "expression": "inalu.layers",
     "parameter_groups": "inalu.layers",
-    "regularizer": "inalu.layers",
-    "snap": "inalu.layers",
+    "regularizer": "inalu.layers.regularizer",
+    "snap": "inalu.layers.snap",
 }
 
 __all__ = sorted(_PUBLIC)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from inalu.errors import InvalidArgument, invalid
 from inalu.expression import Expression
+from inalu.layers import functional as F
 from inalu.layers.laws import Law, resolve_law
 from inalu.layers.stable import no_autocast
 
@@ -104,9 +105,9 @@ class ArithmeticLayer(nn.Module):
         """Return the gate, [O] or [B, 1] or [B, O]; None without a gate or without the x that it needs."""
         return None
 
-    def regularized(self) -> list[Tensor]:
-        """Return the parameters on which the discretisation term acts."""
-        return list(self.parameters())
+    def discretization(self, t: float) -> list[Tensor]:
+        """Return the regulariser's terms, one tensor a parameter; they are 0 where a weight is exact."""
+        return [F.regularization(parameter, t) for parameter in self.parameters()]
 
     def snapped(self, x: Tensor | None = None) -> Snapped:
         """Return an exact copy; rows x [B, I] are for a gate that looks at its input."""
@@ -139,3 +140,17 @@ def majority(gate: Tensor) -> tuple[Tensor, float]:
     """Return, for gates [B, 1] or [B, O], where more than half are open, and the largest share overruled."""
     share = (gate > 0.5).to(torch.float64).mean(0)
     return share > 0.5, float(torch.minimum(share, 1 - share).max())
+
+
+def cells(module: nn.Module) -> list[ArithmeticLayer]:
+    """Return the cells of a network, each once, in the order in which they were registered.
+
+    Raises
+    ------
+    InvalidArgument
+        When there is none.
+    """
+    found = [part for part in module.modules() if isinstance(part, ArithmeticLayer)]
+    if not found:
+        raise invalid("module", "must contain a cell such as inalu.INALU", type(module).__name__)
+    return found

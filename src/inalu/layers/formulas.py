@@ -53,3 +53,10 @@ def signed_product(
         elif sign:
             product = product * factor / magnitude
     return product
+
+
+def check_inputs(inputs: Sequence[Expression], count: int) -> None:
+    """Raise InvalidArgument unless there are ``count`` input formulas."""
+    if len(inputs) != count:
+        text = f"names must have one entry for each of the {count} inputs; got {len(inputs)}."
+        raise InvalidArgument(text)
