@@ -65,7 +65,7 @@ def read_text(name: str, data: bytes, encoding: str, *, delimiter: str | None, d
     except UnicodeError:
         raise InvalidData(f"{name} cannot be decoded as {encoding}: give another encoding.") from None
     except csv.Error as error:
-        raise InvalidData(f"{name} cannot be cut into cells ({error}): is a quote left open?") from None
+        raise InvalidData(f"{name} cannot be cut into cells ({error}); a quote may be left open.") from None
     said = [f"Cells are separated by the {NAMES.get(dialect.delimiter, repr(dialect.delimiter))}."]
     if encoding not in ("utf-8", "utf-8-sig"):
         said.append(f"The text is read as {encoding}.")

@@ -250,11 +250,9 @@ def _plain_cells(cells: NDArray[np.bytes_], style: Style, read: Numerals) -> NDA
     leading = np.where(plain, (digit & (codes != 48)).argmax(axis=1), 0)
     zero = plain & ~(digit & (codes != 48)).any(axis=1)
     significant = length - leading - ((points > 0) & (at > leading))
-    text = cells[plain]
-    if style.decimal == ",":
-        text = np.char.replace(text, b",", b".")
+    pointed = np.where(point, np.uint8(ord(".")), codes).view(cells.dtype).reshape(rows)
     read.kind[plain] = NUMBER
-    read.values[plain] = text.astype(np.float64)
+    read.values[plain] = pointed[plain].astype(np.float64)
     read.decimals[plain] = np.where(points > 0, length - at - 1, 0)[plain]
     read.digits[plain] = np.where(zero, 0, significant)[plain]
     first = codes[np.arange(rows), signed.astype(np.intp)]

@@ -27,6 +27,7 @@ LONG_SHARE = 0.3
 FULL_SHARE = 0.7
 SHORT_SHARE = 0.5
 FEW = 8
+FARTHEST = 250
 # A column of whole numbers counts as rounded to tens, hundreds ... when so many different cells all end in
 # zeros.
 ROUND_DISTINCT = 12
@@ -66,6 +67,8 @@ def units(numerals: Numerals, texts: Texts, *, single: bool = False) -> Units:
         return Units(half, 0)
     size = np.abs(values[where])
     decimals, digits = _without_noise(values[where], numerals.decimals[where], numerals.digits[where])
+    # Beyond these, units underflow; no quantity is known to a place so far away.
+    decimals = np.clip(decimals, -FARTHEST, FARTHEST)
     mantissa = numerals.mantissa[where]
     stripped = _significant(values[where], decimals, digits)
     noise = _noise(values[where], decimals, digits, texts, np.flatnonzero(where), single=single)
