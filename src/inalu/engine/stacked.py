@@ -299,7 +299,9 @@ class Chunk:
                 self.look(epoch, number)
                 self.advance(epoch, number)
             self.flush()
-            self.loss.append(np.concatenate(self.epoch_losses).mean(axis=0))
+            # Member by member: over an axis, NumPy's order of summing depends on the number of members.
+            columns = np.concatenate(self.epoch_losses).T
+            self.loss.append(np.array([np.mean(column.copy()) for column in columns]))
             self.epoch_losses.clear()
             advance(self.batches * int(self.alive.sum()))
             broken = self.alive & self.theta[: len(self.indices)].isnan().any(dim=1).cpu().numpy()
