@@ -1,0 +1,1 @@
+"""The paper's experiments as data, run on the engine, kept in a store, and set beside the published runs."""
