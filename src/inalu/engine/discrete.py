@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,15 @@ Array = NDArray[np.floating[Any]]
 
 # tanh and the logistic function are exactly 1 in float64 beyond this, and σ(-FAR) is exactly 0.
 FAR = 1000.0
+# An output whose weights are all below this has none to speak of.
+NOISE = 0.05
+
+
+Rounding = Literal["nearest", "relative"]
 
 
 def snap_network(
-    network: Network, parameters: Array, x: Array | None = None
+    network: Network, parameters: Array, x: Array | None = None, *, rounding: Rounding = "nearest"
 ) -> tuple[Network, NDArray[np.float64]]:
     """Return a network and packed parameters with weights exactly -1, 0 or 1 and gates exactly 0 or 1.
 
@@ -33,6 +38,9 @@ def snap_network(
         The member, packed [K].
     x
         Rows [B, I], needed where a gate depends on the input: it becomes the majority of its value over them.
+    rounding
+        ``nearest``: each weight by itself. ``relative``: a weight becomes ±1 where it is more than half of the
+        largest of its output, else 0: what is meant where only the ratio of two outputs is determined.
 
     Raises
     ------
@@ -47,7 +55,7 @@ def snap_network(
     snapped = np.empty(exact.size)
     rows = x
     for soft, hard in zip(network.unpack(parameters.astype(np.float64)), exact.unpack(snapped), strict=True):
-        _snap_weights(soft, hard)
+        _snap_weights(soft, hard, rounding)
         if "G" in soft:
             hard["G"][:] = np.where(_open_gate(soft["G"], network, rows), FAR, -FAR)
         if rows is not None:
@@ -79,24 +87,29 @@ def _with_constant_gate(network: Network) -> Network:
     )
 
 
-def _snap_weights(soft: dict[str, Array], hard: dict[str, Array]) -> None:
+def _snap_weights(soft: dict[str, Array], hard: dict[str, Array], rounding: Rounding) -> None:
     for path in ("", "_a", "_m"):
-        if f"W_hat{path}" in soft:
-            weight = np.rint(effective(soft[f"W_hat{path}"], soft[f"M_hat{path}"]))
-            hard[f"W_hat{path}"][:] = FAR * weight
-            hard[f"M_hat{path}"][:] = np.where(weight == 0, -FAR, FAR)
+        if f"W_hat{path}" not in soft:
+            continue
+        weight = effective(soft[f"W_hat{path}"], soft[f"M_hat{path}"])
+        if rounding == "relative":
+            largest = np.abs(weight).max(axis=0)
+            weight = np.sign(weight) * ((np.abs(weight) > 0.5 * largest) & (largest > NOISE))
+        weight = np.rint(weight)
+        hard[f"W_hat{path}"][:] = FAR * weight
+        hard[f"M_hat{path}"][:] = np.where(weight == 0, -FAR, FAR)
 
 
 def _open_gate(gate: Array, network: Network, rows: Array | None) -> NDArray[np.bool_]:
     """Whether each output's gate is nearer to the summative path."""
     if network.options.get("gate") == "constant":
-        return gate > 0
+        return np.asarray(gate > 0)
     if rows is None:
         raise InvalidArgument(
             "x must be given, since the gate of this cell depends on the input; "
             "pass rows to take its majority over."
         )
-    return (rows @ gate > 0).mean(axis=0) > 0.5
+    return np.asarray((rows @ gate > 0).mean(axis=0) > 0.5)
 
 
 def _layer_expressions(

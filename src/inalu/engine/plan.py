@@ -128,7 +128,7 @@ def _matrix(name: str, values: object) -> Array:
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2 or 0 in array.shape:
-        raise InvalidData(f"{name} must be [rows, columns] and not empty; got shape {np.shape(values)}.")
+        raise InvalidData(f"{name} must be [rows, columns] and not empty; got shape {array.shape}.")
     bad = ~np.isfinite(array).all(axis=1)
     if bad.any():
         row = int(np.argmax(bad))
@@ -197,6 +197,13 @@ class Plan:
             raise invalid("members", "must hold at least one member", 0)
         for member in self.members:
             _check_member(member)
+            if self.recipe.loss == "paths" and not member.network.kind.law:
+                raise invalid(
+                    "recipe",
+                    f"with the loss 'paths' needs a cell of the paper, not {member.network.cell!r}",
+                    self.recipe.name,
+                    fix="recipe=PAPER trains any cell",
+                )
 
     def steps(self, member: Member) -> int:
         """S, the number of data steps of a member's training."""

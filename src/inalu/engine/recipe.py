@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from inalu.errors import check_choice, invalid
-from inalu.layers.laws import LAWS, Law
+from inalu.layers.laws import LAWS, Law, Normal, Signs
 
 
 def _positive(owner: str, value: object, *names: str, zero: bool = False) -> None:
@@ -177,6 +177,12 @@ class Recipe:
     loss
         ``mse``: the mean over rows and outputs of (prediction - y)². ``scaled``: each term times
         1 / (median|y|² + y²), the median over the training rows of that output, so that y's unit cancels.
+        ``sampson``: as scaled, with 1 / (median|y|² + y² + Σ_i (∂prediction/∂h_i)²·mean(h_i²)) where h
+        are the inputs of the last layer and the mean is over the mini-batch; the weight counts as a constant
+        in the gradient. A row on which the prediction is very sensitive, as next to a pole, cannot rule.
+        ``paths``: each path of the last layer is fitted for itself, weighted by its gate:
+        g·log(1 + u_a) + (1 - g)·log(1 + u_m) with u_a = (a - y)² / (median|y|² + y²) and
+        u_m = (z - log max(|y|, ε))²·y² / (median|y|² + y²), z the sum in log space, without bound or sign.
     optimizer, decay
         The optimizer with its constants; the learning rate over time (None: constant).
     batch, epochs
@@ -191,7 +197,7 @@ class Recipe:
     """
 
     name: str
-    loss: Literal["mse", "scaled"] = "mse"
+    loss: Literal["mse", "scaled", "sampson", "paths"] = "mse"
     optimizer: Adam | RMSProp = Adam()
     decay: Decay | None = None
     batch: int = 64
@@ -203,7 +209,7 @@ class Recipe:
     law: Law = LAWS["paper"]
 
     def __post_init__(self) -> None:
-        check_choice("Recipe.loss", self.loss, ("mse", "scaled"))
+        check_choice("Recipe.loss", self.loss, ("mse", "scaled", "sampson", "paths"))
         for name in ("batch", "epochs"):
             value = getattr(self, name)
             if not isinstance(value, int) or value < 1:
@@ -245,6 +251,70 @@ class Recipe:
         return 1 + (self.epochs - 1) // self.reinitialization.every
 
 
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """One wave of starts of a search.
+
+    Attributes
+    ----------
+    recipe
+        How each start is trained; its epochs are set so that ``rows`` rows pass through the network.
+    rows
+        Training rows that pass through the network in each start.
+    starts
+        Starts of the wave; all are trained, then judged.
+    draw
+        ``all``: every weight is drawn from the recipe's law. ``last``: the last layer's are, and the layers
+        below go on from the latest start that was drawn whole.
+    """
+
+    recipe: Recipe
+    rows: int
+    starts: int = 1
+    draw: Literal["all", "last"] = "all"
+
+    def __post_init__(self) -> None:
+        for name in ("rows", "starts"):
+            if getattr(self, name) < 1:
+                raise invalid(f"Stage.{name}", "must be a positive integer", getattr(self, name))
+        check_choice("Stage.draw", self.draw, ("all", "last"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """A recipe of several starts, of which the best on the training rows is kept; see `inalu.engine.search`.
+
+    Attributes
+    ----------
+    name
+        What results and the command line call it.
+    one_layer, deeper
+        The waves for networks of one layer, and for deeper ones; the search ends with the first exact answer.
+    judge_rows
+        Training rows on which a start is judged after it is made exact.
+    closed_form
+        Whether the first start of all begins at a closed-form solution. ``WARM`` has it, ``ROBUST`` never.
+    """
+
+    name: str
+    one_layer: tuple[Stage, ...]
+    deeper: tuple[Stage, ...]
+    judge_rows: int = 2048
+    closed_form: bool = False
+
+    def stages(self, depth: int) -> tuple[Stage, ...]:
+        """Return the waves for a network of this many layers."""
+        return self.one_layer if depth == 1 else self.deeper
+
+    def to_json(self) -> dict[str, Any]:
+        """Return every decision as a plain tree, for records and their keys."""
+        tree = {"name": self.name, "judge_rows": self.judge_rows, "closed_form": self.closed_form}
+        for part in ("one_layer", "deeper"):
+            waves: tuple[Stage, ...] = getattr(self, part)
+            tree[part] = [{**asdict(s), "recipe": s.recipe.to_json()} for s in waves]
+        return tree
+
+
 PAPER = Recipe(name="PAPER")
 
 AUTHORS_CODE = Recipe(
@@ -255,4 +325,37 @@ AUTHORS_CODE = Recipe(
     reinitialization=Reinitialization(window=10_001, history="all", each_step=True),
 )
 
-RECIPES: Mapping[str, Recipe] = MappingProxyType({r.name: r for r in (PAPER, AUTHORS_CODE)})
+_PATHS = Recipe(
+    name="ROBUST paths",
+    loss="paths",
+    optimizer=Adam(learning_rate=1e-2),
+    decay=Decay(),
+    regularization=None,
+    reinitialization=None,
+)
+_SAMPSON = _PATHS.but(name="ROBUST sampson", loss="sampson", optimizer=Adam(learning_rate=3e-3))
+_SUM_FIRST, _PRODUCT_FIRST = Law.around(2, -1, 1, std=0.1), Law.around(-2, -1, 1, std=0.1)
+_MIXED = Law(G=Signs(2, 0.1), M_hat=Normal(-1, 1), W_hat=Normal(0, 1))
+
+ROBUST = Search(
+    name="ROBUST",
+    one_layer=(
+        Stage(recipe=_PATHS.but(law=_SUM_FIRST), rows=640_000),
+        Stage(recipe=_PATHS.but(law=_PRODUCT_FIRST), rows=640_000),
+        *(Stage(recipe=_PATHS.but(law=_MIXED), rows=640_000) for _ in range(7)),
+    ),
+    deeper=(
+        Stage(recipe=_SAMPSON, rows=640_000),
+        *(
+            Stage(recipe=_SAMPSON.but(law=LAWS["signs"]), rows=320_000, starts=4, draw="last")
+            for _ in range(4)
+        ),
+    )
+    * 10,
+)
+
+WARM = replace(ROBUST, name="WARM", closed_form=True)
+
+RECIPES: Mapping[str, Recipe | Search] = MappingProxyType(
+    {r.name: r for r in (PAPER, AUTHORS_CODE, ROBUST, WARM)}
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -78,6 +79,9 @@ class Result:
         Data steps made, how it ended, and the time it took.
     provenance
         Backend, algorithm version, threads, recipe and library versions.
+    starts, rows, error
+        Of a search: how many starts it made, how many rows passed through networks, and the mean bounded error
+        on training rows by which the best was chosen (see `inalu.engine.search.judge`). NaN without a search.
     """
 
     member: Member
@@ -88,6 +92,9 @@ class Result:
     status: Status
     seconds: float
     provenance: Provenance
+    starts: int = 1
+    rows: int = 0
+    error: float = math.nan
 
     def predict(self, x: ArrayLike) -> NDArray[np.float64]:
         """Return the member's outputs [B, O] for rows x [B, I], computed in float64.
@@ -108,7 +115,7 @@ class Result:
                 module = self.to_module().double()
                 outputs: NDArray[np.float64] = module(torch.from_numpy(rows.copy())).numpy()
             return outputs
-        return network_forward(self.member.network, self.parameters.astype(np.float64), rows)
+        return np.asarray(network_forward(self.member.network, self.parameters, rows), dtype=np.float64)
 
     def to_module(self) -> nn.Module:
         """Return the trained network as ``torch.nn.Sequential`` of this package's layers."""
