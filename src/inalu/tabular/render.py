@@ -199,6 +199,8 @@ def _divide_sql(above: str, below: str) -> str:
     head = re.match(r'"(?:[^"]|"")*"(?= \*|$)', above)
     if head is not None:
         above = f"CAST({head[0]} AS DOUBLE PRECISION){above[head.end() :]}"
+    elif (number := re.match(r"\d+(?= \*|$)", above)) is not None:
+        above = f"{number[0]}.0{above[number.end() :]}"
     elif re.match(r"\d+\.\d|\d+e", above) is None:
         above = f"1.0 * {above}"
     return f"{above} / {below if re.fullmatch(_NUMBER, below) else f'NULLIF({_bare(below)}, 0)'}"

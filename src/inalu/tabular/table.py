@@ -160,9 +160,16 @@ class Table:
 
     @classmethod
     def from_columns(
-        cls, columns: Mapping[str, ArrayLike | Sequence[object]], *, name: str = "table"
+        cls,
+        columns: Mapping[str, ArrayLike | Sequence[object]],
+        *,
+        name: str = "table",
+        quantities: bool = False,
     ) -> Table:
         """Build a table from arrays or lists.
+
+        ``quantities`` says that every column of numbers is a quantity, also one that looks like dates or
+        identifiers.
 
         Raises
         ------
@@ -181,6 +188,7 @@ class Table:
             name=name,
             plain=[column.plain for column in cells],
             single=[column.single for column in cells],
+            quantities=quantities,
         )
 
     def __iter__(self) -> Iterator[Column]:
@@ -236,6 +244,7 @@ def build(
     notes: Sequence[str] = (),
     labels: NDArray[np.int64] | None = None,
     sheet: str | None = None,
+    quantities: bool = False,
 ) -> Table:
     """Sort the columns of a grid of texts into numeric ones and others.
 
@@ -259,7 +268,9 @@ def build(
     columns: list[Column] = []
     others: list[OtherColumn] = []
     for at, (title, cells) in enumerate(zip(names, texts, strict=True)):
-        column = _numeric(title, cells, styles[at], said, single=bool(single and single[at]))
+        column = _numeric(
+            title, cells, styles[at], said, single=bool(single and single[at]), quantities=quantities
+        )
         if column is not None:
             formula = formulas[at] if formulas is not None else None
             columns.append(
@@ -283,14 +294,16 @@ def _styles(
     return [ENGLISH if known else style for style, known in zip(found, plain, strict=True)]
 
 
-def _numeric(name: str, texts: Texts, style: Style, notes: list[str], *, single: bool) -> Column | None:
+def _numeric(
+    name: str, texts: Texts, style: Style, notes: list[str], *, single: bool, quantities: bool
+) -> Column | None:
     """The column as numbers, or None when it is not one of numbers; what was left out goes to ``notes``."""
     if not _worth_parsing(texts, style):
         return None
     read = parse_column(texts, style)
     numbers = read.numbers
     count, filled = int(numbers.sum()), int((read.kind != MISSING).sum())
-    if count == 0 or count < NUMERIC_SHARE * filled or _identifiers(name, texts, read):
+    if count == 0 or count < NUMERIC_SHARE * filled or (not quantities and _identifiers(name, texts, read)):
         return None
     infinite, strange = int((read.kind == INFINITE).sum()), np.flatnonzero(read.kind == TEXT)
     if infinite:
