@@ -6,13 +6,15 @@ Every public name is imported when it is first used, so that ``import inalu`` co
 from __future__ import annotations
 
 import importlib
-from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-try:
-    __version__ = version("inalu")
-except PackageNotFoundError:  # a checkout on PYTHONPATH, not installed
-    __version__ = "0+unknown"
+# Imported here and not when first used: importing a submodule sets the attribute of the same name, which must
+# have happened before the function `expression` takes that name. It costs neither numpy nor torch.
+from inalu.expression import Expression as Expression
+
+if TYPE_CHECKING:
+    from torch import nn
 
 _PUBLIC = {
     "InaluError": "inalu.errors",
@@ -20,31 +22,85 @@ _PUBLIC = {
     "InvalidData": "inalu.errors",
     "MissingExtra": "inalu.errors",
     "StoreError": "inalu.errors",
-    "Expression": "inalu.expression",
-    "NAC": "inalu.layers",
-    "NALU": "inalu.layers",
-    "INALU": "inalu.layers",
+    "LAWS": "inalu.layers.laws",
     "Law": "inalu.layers.laws",
     "Normal": "inalu.layers.laws",
+    "Signs": "inalu.layers.laws",
     "Uniform": "inalu.layers.laws",
+    "INALU": "inalu.layers",
+    "NAC": "inalu.layers",
+    "NALU": "inalu.layers",
     "Discretize": "inalu.layers",
     "Reinitialize": "inalu.layers",
     "discreteness": "inalu.layers",
-    "expression": "inalu.layers",
     "parameter_groups": "inalu.layers",
-    "regularizer": "inalu.layers.regularizer",
-    "snap": "inalu.layers.snap",
+    "regularizer": "inalu.layers",
+    "snap": "inalu.layers",
+    "Task": "inalu.tasks",
+    "parse_distribution": "inalu.tasks",
+    "parse_task": "inalu.tasks",
+    "CELLS": "inalu.engine.cells",
+    "Cell": "inalu.engine.cells",
+    "Parameter": "inalu.engine.cells",
+    "register": "inalu.engine.cells",
+    "Network": "inalu.engine.network",
+    "ArraySource": "inalu.engine.plan",
+    "Member": "inalu.engine.plan",
+    "Plan": "inalu.engine.plan",
+    "TaskSource": "inalu.engine.plan",
+    "AUTHORS_CODE": "inalu.engine.recipe",
+    "PAPER": "inalu.engine.recipe",
+    "RECIPES": "inalu.engine.recipe",
+    "ROBUST": "inalu.engine.recipe",
+    "WARM": "inalu.engine.recipe",
+    "Adam": "inalu.engine.recipe",
+    "RMSProp": "inalu.engine.recipe",
+    "Recipe": "inalu.engine.recipe",
+    "Search": "inalu.engine.recipe",
+    "Stage": "inalu.engine.recipe",
+    "Result": "inalu.engine.result",
+    "Status": "inalu.engine.result",
+    "Training": "inalu.engine.result",
+    "Problem": "inalu.engine.search",
+    "learn": "inalu.engine.search",
+    "solve": "inalu.engine.search",
+    "BACKENDS": "inalu.engine.train",
+    "train": "inalu.engine.train",
+    "audit": "inalu.tabular",
+    "check": "inalu.tabular",
+    "fit": "inalu.tabular",
+    "FormulaRegressor": "inalu.tabular.regressor",
 }
 
-__all__ = sorted(_PUBLIC)
+__all__ = sorted([*_PUBLIC, "Expression", "expression"])
+
+
+def expression(network: nn.Module, names: Sequence[str], *, output: int | None = None) -> Expression:
+    """Return the formula of a snapped network over named inputs; see `inalu.layers.snap.expression`."""
+    from inalu.layers import expression as formula_of
+
+    formula: Expression = formula_of(network, names, output=output)
+    return formula
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return _version()
     if name not in _PUBLIC:
         raise AttributeError(f"module 'inalu' has no attribute {name!r}")
     value = getattr(importlib.import_module(_PUBLIC[name]), name)
     globals()[name] = value
     return value
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("inalu")
+    except PackageNotFoundError:
+        # A checkout on PYTHONPATH that was never installed.
+        return "0+unknown"
 
 
 def __dir__() -> list[str]:

@@ -1,7 +1,7 @@
-"""Closed-form answers: least squares on values and on logarithms, and the ratio of two sums. No network is trained.
+"""Closed-form answers: least squares on values and on logarithms, and the ratio of two sums.
 
-They are what ``WARM`` starts from and what reports show as "closed form, no network": on the paper's tasks they
-are right at once, so that a formula found proves nothing about a network that started from them.
+No network is trained. They are what ``WARM`` starts from and what reports show as "closed form, no network".
+On the paper's tasks they are right at once, so that a formula found says nothing of a network begun there.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def closed_form(network: Network, rows: Rows) -> NDArray[np.float64]:
     options = network.options
     if options.get("gate") != "constant" or network.widths[-1] != 1 or network.depth > 2:
         raise InvalidArgument(
-            f"closed-form starts are for iNALUs of one or two layers, a constant gate and one output; got {network}."
+            "closed-form starts are for iNALUs of one or two layers, a constant gate and one output; "
+            f"got {network}."
         )
     from inalu.engine.search import judge
 
@@ -92,7 +93,7 @@ def _signs(vector: Array) -> Array:
 
 
 def _ratio_of_sums(x: Array, y: Array) -> tuple[Array, Array]:
-    """(u, v) with x·u ≈ y (x·v): the smallest singular vector of [X, -diag(y) X], rows scaled against poles."""
+    """(u, v) with x·u ≈ y (x·v): the smallest singular vector of [X, -diag(y) X], rows scaled."""
     system = np.hstack([x, -y[:, None] * x]) / np.sqrt(1.0 + y[:, None] ** 2)
     vector = np.linalg.svd(system, full_matrices=False)[2][-1]
     return _signs(vector[: x.shape[1]]), _signs(vector[x.shape[1] :])

@@ -39,8 +39,8 @@ def snap_network(
     x
         Rows [B, I], needed where a gate depends on the input: it becomes the majority of its value over them.
     rounding
-        ``nearest``: each weight by itself. ``relative``: a weight becomes ±1 where it is more than half of the
-        largest of its output, else 0: what is meant where only the ratio of two outputs is determined.
+        ``nearest``: each weight by itself. ``relative``: a weight becomes ±1 where it is more than half of
+        the largest of its output, else 0, which is meant where only the ratio of two outputs is determined.
 
     Raises
     ------

@@ -119,13 +119,13 @@ class Network:
             layers[slot.layer][slot.name] = parameters[slot.start : slot.stop].reshape(slot.shape)
         return layers
 
-    def build(self, parameters: NDArray[np.floating] | None = None) -> nn.Module:
+    def build(self, parameters: NDArray[np.floating] | None = None) -> nn.Sequential:
         """Return the network as ``torch.nn.Sequential``, with these packed parameters if given."""
         torch = require_extra("torch", "torch")
         layers = [
             self.kind.build(self.widths[n], self.widths[n + 1], self.options) for n in range(self.depth)
         ]
-        module: nn.Module = torch.nn.Sequential(*layers)
+        module: nn.Sequential = torch.nn.Sequential(*layers)
         if parameters is not None:
             module.to(torch.from_numpy(np.asarray(parameters)).dtype)
             for layer, values in zip(layers, self.unpack(parameters), strict=True):

@@ -180,7 +180,8 @@ class Plan:
     Examples
     --------
     >>> from inalu.engine.recipe import PAPER
-    >>> task = Task.parse("add; inputs=2; U(-1,1) -> U(-10,-5)")
+    >>> from inalu.tasks import parse_task
+    >>> task = parse_task("add; inputs=2; U(-1,1) -> U(-10,-5)")
     >>> member = Member(network=Network("inalu-independent", (2, 1)), source=TaskSource(task, 100), seed=100)
     >>> Plan(members=[member], recipe=PAPER).steps(member)
     100000

@@ -22,6 +22,7 @@ from torch.optim import Optimizer
 from inalu.engine.plan import Array, Plan, Source
 from inalu.engine.recipe import Adam, Decay, Recipe, Reinitialization, RMSProp
 from inalu.engine.result import Outcome, status_of
+from inalu.layers.losses import NetworkLoss
 
 ALGORITHM = 1
 
@@ -75,6 +76,7 @@ class Training:
         self.rows = training_rows(plan.recipe, member.source, plan.dtype)
         self.starts = plan.starts(index)
         self.module, self.slots = member.network.build(self.starts[0]), member.network.slots
+        self.objective = NetworkLoss(self.module, plan.recipe.loss)
         named = dict(self.module.named_parameters())
         self.parameters = [named[f"{slot.layer}.{slot.name}"] for slot in self.slots]
         self.total_steps, self.steps = plan.steps(member), 0
@@ -163,9 +165,8 @@ class Training:
         return x, y, weight
 
     def data_loss(self, x: Tensor, y: Tensor, weight: Tensor) -> Tensor:
-        """The loss of the recipe: the mean over rows and outputs of the weighted squared error."""
-        error = self.module(x) - y
-        loss: Tensor = (weight * error * error).mean()
+        """The loss of the recipe; see `inalu.layers.losses`."""
+        loss: Tensor = self.objective(x, y, weight)
         return loss
 
     def regularized(self, epoch: int, loss: float) -> bool:
@@ -226,10 +227,10 @@ def optimizer(recipe: Recipe, parameters: list[Tensor]) -> Optimizer:
 
 
 def training_rows(recipe: Recipe, source: Source, dtype: str) -> TrainingRows:
-    """Load a source and cast it; the weights of the ``scaled`` loss are made in float64 from all its rows."""
+    """Load a source and cast it; the weights of the scaled losses are made in float64 from all its rows."""
     x, y = source.load()
     weight = np.ones(y.shape)
-    if recipe.loss == "scaled":
+    if recipe.loss != "mse":
         values = y.astype(np.float64)
         scale = np.median(np.abs(values), axis=0) ** 2 + values**2
         # An output that is zero in most rows has no unit where it is zero.

@@ -80,8 +80,8 @@ class Result:
     provenance
         Backend, algorithm version, threads, recipe and library versions.
     starts, rows, error
-        Of a search: how many starts it made, how many rows passed through networks, and the mean bounded error
-        on training rows by which the best was chosen (see `inalu.engine.search.judge`). NaN without a search.
+        Of a search: how many starts it made, how many rows passed through networks, and the mean bounded
+        error on training rows that the best was chosen by (`inalu.engine.search.judge`); NaN without one.
     """
 
     member: Member

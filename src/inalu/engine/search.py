@@ -1,8 +1,8 @@
 """Several starts for one task: build plans, train, keep the best by the training rows alone.
 
-`learn` is for one task, `solve` for many at once. Both take a plain recipe, which is a search of one start, or a
-`Search` such as ``ROBUST``. A start is judged after it is made exact: every weight rounded, the gates of the last
-layer to the side that fits the training rows better. The search ends with the first answer that is exact on them.
+`learn` is for one task, `solve` for many at once. Both take a plain recipe, which is a search of one start,
+or a `Search` such as ``ROBUST``. A start is judged after it is made exact: every weight rounded, the gates of
+the last layer to the side that fits the training rows better. The first exact answer ends the search.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def learn(
     Returns
     -------
     Result
-        The best start: ``predict``, ``expression``, ``snap``, ``to_module``; ``error`` is its mean bounded error
-        on training rows, ``rows`` how many rows passed through networks to find it.
+        The best start: ``predict``, ``expression``, ``snap``, ``to_module``; ``error`` is its mean bounded
+        error on training rows, ``rows`` how many rows passed through networks to find it.
 
     Raises
     ------

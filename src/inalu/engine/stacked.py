@@ -35,6 +35,7 @@ from inalu.engine.reference import (
     wants_restart,
 )
 from inalu.engine.result import Outcome, status_of
+from inalu.layers.losses import NetworkLoss
 
 ALGORITHM = 1
 
@@ -127,6 +128,7 @@ class Step:
     def __init__(self, network: Network, recipe: Recipe, dtype: torch.dtype, device: str) -> None:
         self.recipe = recipe
         self.module = network.build().to(device, dtype).requires_grad_(False)
+        self.objective = NetworkLoss(self.module, recipe.loss)
         self.names = [f"{slot.layer}.{slot.name}" for slot in network.slots]
         self.shapes = [slot.shape for slot in network.slots]
         self.sizes = [slot.stop - slot.start for slot in network.slots]
@@ -141,15 +143,18 @@ class Step:
 
     def outputs(self, theta: Tensor, x: Tensor) -> Tensor:
         """Return the outputs [B, O] of one member with packed parameters [K]."""
-        parts = zip(self.names, torch.split(theta, self.sizes), self.shapes, strict=True)
-        parameters = {name: part.view(shape) for name, part, shape in parts}
-        outputs: Tensor = functional_call(self.module, parameters, (x,))
+        outputs: Tensor = functional_call(self.module, self.named(theta), (x,))
         return outputs
+
+    def named(self, theta: Tensor, prefix: str = "") -> dict[str, Tensor]:
+        """Return the parameters of one member by their names in the module."""
+        parts = zip(self.names, torch.split(theta, self.sizes), self.shapes, strict=True)
+        return {prefix + name: part.view(shape) for name, part, shape in parts}
 
     def loss(self, theta: Tensor, x: Tensor, y: Tensor, weight: Tensor) -> Tensor:
         """Return the data loss of one member."""
-        error = self.outputs(theta, x) - y
-        return (weight * error * error).mean()
+        loss: Tensor = functional_call(self.objective, self.named(theta, "network."), (x, y, weight))
+        return loss
 
     def regularizes(self, epoch: int) -> bool:
         """Whether the regulariser may act in this epoch."""

@@ -101,8 +101,8 @@ def train(
 
     Examples
     --------
-    >>> from inalu import PAPER, Member, Network, Plan, Task, TaskSource, train
-    >>> task = Task.parse("add; inputs=2; U(-1,1) -> U(-10,-5)")
+    >>> from inalu import PAPER, Member, Network, Plan, TaskSource, parse_task, train
+    >>> task = parse_task("add; inputs=2; U(-1,1) -> U(-10,-5)")
     >>> network = Network("inalu-independent", (2, 1))
     >>> members = [Member(network=network, source=TaskSource(task, seed), seed=seed) for seed in range(4)]
     >>> results = train(Plan(members=members, recipe=PAPER.but(name="short", epochs=12)))

@@ -41,6 +41,7 @@ class GatedLayer(ArithmeticLayer):
     weights: Weights
     gate: Gate
     multiply: Path
+    epsilon: float
     G: Tensor
 
     def make_parameters(
