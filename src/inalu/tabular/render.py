@@ -252,7 +252,7 @@ def pandas(formula: Expression, *, decimals: int | None = None, frame: str = "df
         column,
         lambda above, below: f"{above} / {below}",
         lambda base, exponent: f"{base} ** {_exponent(exponent)}",
-        lambda inside: f"({inside}) ** 0.5",
+        lambda inside: f"(({inside}) ** 0.5)",
         "abs({})".format,
     )
     text = write(formula, notation)

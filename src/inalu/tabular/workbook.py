@@ -35,6 +35,8 @@ _TOKEN = re.compile(
     rf"|(?P<range>{_REFERENCE}:{_REFERENCE})|(?P<function>[A-Za-z][A-Za-z.]*)\(|(?P<cell>{_REFERENCE})"
     r"|(?P<operator>[-+*/^(),%])|(?P<end>$)|(?P<other>.))"
 )
+# The column of a structured reference: [@[a b]], Table1[[#This Row],[a b]] or [@a].
+_COLUMN = re.compile(r"\[@\[(.*)\]\]$|\[#This Row\],\[(.*)\]\]$|\[@(.*)\]$")
 _CELL = re.compile(r"(\$?)([A-Z]{1,3})(\$?)(\d{1,7})")
 _FUNCTIONS = {"SUM", "AVERAGE", "PRODUCT", "ROUND", "SQRT", "ABS", "IFERROR", "ROUNDUP", "ROUNDDOWN", "POWER"}
 
@@ -253,12 +255,9 @@ class _Reader:
         return Name(f"{name}[{away:+d}]" if away else name)
 
     def structured(self, text: str) -> Expression:
-        inner = (
-            text[text.rindex("[", 0, len(text) - 1) :]
-            if text.endswith("]]")
-            else text[text.index("[@") + 1 :]
-        )
-        name = re.sub(r"'(.)", r"\1", inner.strip("[]@"))
+        inner = _COLUMN.search(text)
+        assert inner is not None
+        name = re.sub(r"'(.)", r"\1", next(part for part in inner.groups() if part is not None))
         if name not in self.names.values():
             raise _NoFormula
         return Name(name)
