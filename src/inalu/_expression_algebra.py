@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import reduce
-from math import isqrt
+from math import gcd as whole_gcd
+from math import isqrt, lcm
 from typing import NamedTuple
 
 from . import _expression_polynomial as poly
@@ -61,6 +62,11 @@ def ratio(above: Polynomial, below: Polynomial) -> Ratio:
         return Ratio({}, poly.ONE)
     if below == poly.ONE:
         return Ratio(above, below)
+    if poly.is_number(below):
+        # By far the most common case: decimal weights.
+        size = below[()]
+        common_size = whole_gcd(size, *above.values()) * (1 if size > 0 else -1)
+        return Ratio(poly.divide_by_number(above, common_size), {(): size // common_size})
     common = poly.gcd(above, below)
     if common != poly.ONE:
         above, below = poly.exact_quotient(above, common), poly.exact_quotient(below, common)
@@ -73,6 +79,10 @@ def add_ratios(a: Ratio, b: Ratio) -> Ratio:
     """Return a + b."""
     if a.below == b.below:
         return ratio(poly.add(a.above, b.above), a.below)
+    if poly.is_number(a.below) and poly.is_number(b.below):
+        size = lcm(a.below[()], b.below[()])
+        above = poly.scale(a.above, size // a.below[()])
+        return ratio(poly.add(above, b.above, size // b.below[()]), {(): size})
     common = poly.gcd(a.below, b.below)
     left, right = poly.exact_quotient(b.below, common), poly.exact_quotient(a.below, common)
     above = poly.add(poly.multiply(a.above, left), poly.multiply(b.above, right))
@@ -378,8 +388,7 @@ def _constant(value: Fraction) -> Normal:
 
 def signed_primitive(p: Polynomial) -> Polynomial:
     """Return p without its numerical factor, but with its sign."""
-    size = poly.content(p)
-    return p if size == 1 else {monomial: coefficient // size for monomial, coefficient in p.items()}
+    return poly.divide_by_number(p, poly.content(p))
 
 
 def _merged(a: Polynomial, b: Polynomial) -> tuple[Polynomial, Polynomial]:

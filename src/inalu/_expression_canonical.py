@@ -113,6 +113,8 @@ class Canonical:
 
     def _expanded(self, value: Ratio) -> Expression:
         """Return the sum of the terms above, each over what is below."""
+        if poly.is_number(value.below):
+            return self.polynomial(value.above, Fraction(1, value.below[()]))
         if len(value.below) > 1:
             size, below = poly.primitive(value.below)
             return multiply(

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._expression_numbers import HALF
 from .errors import InvalidArgument, invalid
-from .expression import Column, Constant, Expression, Power, Sum
+from .expression import Column, Constant, Expression, Power, Sum, absolute_value
 
 _Columns = Mapping[str, NDArray[np.float64]]
 
@@ -49,7 +49,7 @@ def _value(expression: Expression, columns: _Columns) -> Any:
     if isinstance(expression, Sum):
         return _sum(expression, columns)
     if isinstance(expression, Power) and expression.exponent > 0:
-        return _power(expression.base, expression.exponent, columns)
+        return _power(expression, columns)
     negative, above, below = expression.fraction()
     if isinstance(expression, Constant) and not below:
         return _float(expression.value)
@@ -77,10 +77,14 @@ def _product(factors: tuple[Expression, ...], columns: _Columns) -> Any:
     return value
 
 
-def _power(base: Expression, exponent: Fraction, columns: _Columns) -> Any:
+def _power(expression: Power, columns: _Columns) -> Any:
+    base, exponent = expression.base, expression.exponent
+    inside = absolute_value(expression)
+    if inside is not None:
+        # The square that abs is made of would overflow long before abs does.
+        size = np.abs(_value(inside, columns))
+        return size if exponent == HALF else size ** int(2 * exponent)
     if exponent == HALF:
-        if isinstance(base, Power) and base.exponent == 2:
-            return np.abs(_value(base.base, columns))
         return np.sqrt(_value(base, columns))
     return _value(base, columns) ** (int(exponent) if exponent.denominator == 1 else float(exponent))
 

@@ -111,4 +111,6 @@ def _read(value: object) -> Fraction | None:
 
 
 def _brief(value: object) -> object:
+    if isinstance(value, Fraction):
+        return int(value) if value.denominator == 1 else float(value)
     return f"{value[:40]}..." if isinstance(value, str) and len(value) > 40 else value

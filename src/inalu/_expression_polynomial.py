@@ -41,6 +41,16 @@ def freeze(p: Polynomial) -> Frozen:
     return tuple(sorted(p.items()))
 
 
+def is_number(p: Polynomial) -> bool:
+    """Whether a polynomial is a number other than zero."""
+    return len(p) == 1 and () in p
+
+
+def divide_by_number(p: Polynomial, number: int) -> Polynomial:
+    """Return p divided by a number that divides every coefficient."""
+    return p if number == 1 else {monomial: coefficient // number for monomial, coefficient in p.items()}
+
+
 def variables(p: Polynomial) -> set[str]:
     """Return the variables that occur."""
     return {name for monomial in p for name, _ in monomial}
@@ -194,40 +204,50 @@ def primitive(p: Polynomial) -> tuple[int, Polynomial]:
         divisor = next(iter(p.values()))
     elif p[leading(p)] < 0:
         divisor = -divisor
-    return divisor, p if divisor == 1 else {monomial: c // divisor for monomial, c in p.items()}
+    return divisor, divide_by_number(p, divisor)
 
 
 def divide(p: Polynomial, q: Polynomial) -> Polynomial | None:
     """Return p / q where it is a polynomial with whole coefficients, else None."""
-    quotient, rest = divide_with_rest(p, q) if len(q) > 1 else _divide_by_term(p, q)
+    if len(q) == 1:
+        return _divide_by_term(p, q)
+    quotient, rest = _divide(p, q, exact=True)
     return None if rest else quotient
 
 
-def _divide_by_term(p: Polynomial, q: Polynomial) -> tuple[Polynomial, Polynomial]:
+def divide_with_rest(p: Polynomial, q: Polynomial) -> tuple[Polynomial, Polynomial]:
+    """Return (a, r) with p = a·q + r, no term of r a multiple of the leading term of q."""
+    return _divide(p, q, exact=False)
+
+
+def _divide_by_term(p: Polynomial, q: Polynomial) -> Polynomial | None:
     ((monomial, coefficient),) = q.items()
     result: Polynomial = {}
     for m, c in p.items():
         quotient = divide_monomials(m, monomial)
         if quotient is None or c % coefficient:
-            return {}, p
+            return None
         result[quotient] = c // coefficient
-    return result, {}
+    return result
 
 
-def divide_with_rest(p: Polynomial, q: Polynomial) -> tuple[Polynomial, Polynomial]:
-    """Return (a, r) with p = a·q + r; division stops at the first leading term that q does not divide."""
+def _divide(p: Polynomial, q: Polynomial, *, exact: bool) -> tuple[Polynomial, Polynomial]:
     head = leading(q)
-    result: Polynomial = {}
-    for _ in range(MAX_TERMS):
+    quotient: Polynomial = {}
+    rest: Polynomial = {}
+    p = dict(p)
+    for _ in range(2 * MAX_TERMS):
         if not p:
-            return result, {}
+            return quotient, rest
         top = leading(p)
-        quotient = divide_monomials(top, head)
-        if quotient is None or p[top] % q[head]:
-            return result, p
-        step = p[top] // q[head]
-        result[quotient] = step
-        p = add(p, {multiply_monomials(quotient, m): c for m, c in q.items()}, -step)
+        monomial = divide_monomials(top, head)
+        if monomial is None or p[top] % q[head]:
+            if exact:
+                return {}, p
+            rest[top] = p.pop(top)
+        else:
+            step = quotient[monomial] = p[top] // q[head]
+            add_to(p, {multiply_monomials(monomial, m): c for m, c in q.items()}, -step)
     raise TooLarge
 
 

@@ -13,12 +13,22 @@ from __future__ import annotations
 import keyword
 import re
 import unicodedata
-from fractions import Fraction
 from typing import NamedTuple
 
 from ._expression_numbers import HALF, MAX_DEPTH, MAX_SIZE, decimal_text
 from .errors import InvalidArgument, InvalidData, invalid
-from .expression import Column, Constant, Expression, Power, Product, Sum, add, multiply, power
+from .expression import (
+    Column,
+    Constant,
+    Expression,
+    Power,
+    Product,
+    Sum,
+    absolute_value,
+    add,
+    multiply,
+    power,
+)
 
 MAX_TEXT = 200_000
 FUNCTIONS = ("sqrt", "abs")
@@ -61,10 +71,11 @@ _PANDAS_WORDS = frozenset(
 _SUM, _PRODUCT, _UNARY, _POWER, _ATOM = range(1, 6)
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[^\W\d]\w*)"
+    r"\s*(?:(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)|(?P<name>[^\W\d]\w*)"
     r"|`(?P<quoted>(?:[^`]|``)*)`|(?P<operator>\*\*|[-+*/()])|(?P<end>$)|(?P<other>.))",
     re.DOTALL,
 )
+_WORD = re.compile(r"\w+")
 _HINTS = {
     "^": "write ** for a power",
     "×": "write * for a product",
@@ -90,11 +101,32 @@ def quote(name: str) -> str:
     >>> quote("price"), quote("Cost (net)"), quote("class")
     ('price', '`Cost (net)`', '`class`')
     """
-    plain = name.isidentifier() and not keyword.iskeyword(name) and name not in _PANDAS_WORDS
-    # Python reads an identifier in its composed form; in backticks we read it letter by letter.
-    if plain and unicodedata.normalize("NFKC", name) == name:
-        return name
-    return "`" + name.replace("`", "``") + "`"
+    plain = _is_word(name) and not keyword.iskeyword(name) and name not in _PANDAS_WORDS
+    return name if plain else "`" + name.replace("`", "``") + "`"
+
+
+def pandas_can_name(name: str) -> bool:
+    """Whether ``DataFrame.eval`` can refer to a column of this name; if not, rename the column first.
+
+    pandas (2.2 and 3.0) cannot name, even in backticks: a name with a control character or a line break; a
+    word with a letter that Python composes or replaces (``µ``, ``ﬁ``, a letter with a combining accent);
+    ``inf`` and ``Inf``; a word that begins with ``__pd_eval_local_``. pandas 2.2 also fails on backticks,
+    backslashes, a ``#`` among quotes, and most signs beyond ASCII, which 3.0 reads. Two columns of one frame
+    that differ only in a sign that pandas replaces (``a b!`` and ``a_b!``) are one to it.
+
+    Examples
+    --------
+    >>> pandas_can_name("Cost `net` (50 %)"), pandas_can_name("cost\nnet"), pandas_can_name("µ")
+    (True, False, False)
+    """
+    if name.isidentifier():
+        return _is_word(name) and name not in ("inf", "Inf") and not name.startswith("__pd_eval_local_")
+    return not any(ord(letter) < 32 or letter in "\x7f\x85\u2028\u2029" for letter in name)
+
+
+def _is_word(name: str) -> bool:
+    # Python composes the letters of an identifier, and its tokenizer knows no combining marks.
+    return name.isidentifier() and bool(_WORD.fullmatch(name)) and unicodedata.normalize("NFKC", name) == name
 
 
 def complexity(expression: Expression) -> int:
@@ -104,11 +136,10 @@ def complexity(expression: Expression) -> int:
         sizes = [(-term if term.fraction().negative else term).complexity for term in expression.terms]
         return sum(sizes) + len(sizes) - 1 + signs
     if isinstance(expression, Power) and expression.exponent > 0:
-        base = expression.base
-        if expression.exponent == HALF:
-            is_abs = isinstance(base, Power) and base.exponent == 2
-            return 1 + (base.base.complexity if isinstance(base, Power) and is_abs else base.complexity)
-        return base.complexity + 2
+        inside = absolute_value(expression)
+        if inside is not None:
+            return inside.complexity + (1 if expression.exponent == HALF else 3)
+        return expression.base.complexity + (1 if expression.exponent == HALF else 2)
     negative, above, below = expression.fraction()
     if (not negative and not below and len(above) == 1) and above[0] == expression:
         return 1
@@ -122,7 +153,7 @@ def _write(expression: Expression) -> tuple[str, int]:
     if isinstance(expression, Sum):
         return _write_sum(expression), _SUM
     if isinstance(expression, Power) and expression.exponent > 0:
-        return _write_power(expression.base, expression.exponent)
+        return _write_power(expression)
     negative, above, below = expression.fraction()
     if isinstance(expression, Constant) and not negative and not below:
         return decimal_text(expression.value), _ATOM
@@ -159,10 +190,13 @@ def _write_sum(expression: Sum) -> str:
     return "".join(parts)
 
 
-def _write_power(base: Expression, exponent: Fraction) -> tuple[str, int]:
+def _write_power(expression: Power) -> tuple[str, int]:
+    base, exponent = expression.base, expression.exponent
+    inside = absolute_value(expression)
+    if inside is not None:
+        text = f"abs({write(inside)})"
+        return (text, _ATOM) if exponent == HALF else (f"{text} ** {2 * exponent}", _POWER)
     if exponent == HALF:
-        if isinstance(base, Power) and base.exponent == 2:
-            return f"abs({write(base.base)})", _ATOM
         return f"sqrt({write(base)})", _ATOM
     number = exponent.numerator if exponent.denominator == 1 else float(exponent)
     return f"{_wrapped(base, _ATOM)} ** {number}", _POWER
@@ -187,7 +221,7 @@ def parse(text: str) -> Expression:
         # Limits are checked where the tree is built, which does not know where in the text that is.
         if str(error).startswith("formula"):
             raise
-        raise InvalidArgument(f"formula, column {parser.token.column}: {error}") from None
+        raise InvalidArgument(f"formula, column {parser.last}: {error}") from None
     parser.expect("end", "", "an operator or the end")
     return result
 
@@ -198,6 +232,7 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
         self.position = 0
+        self.last = 1
         self.token = self._next()
 
     def _next(self) -> _Token:
@@ -213,14 +248,17 @@ class _Parser:
 
     def advance(self) -> _Token:
         token, self.token = self.token, self._next()
+        self.last = token.column
         return token
 
     def fail(self, wanted: str) -> InvalidArgument:
         kind, text, column = self.token
-        found = "the end" if kind == "end" else repr(text)
+        found = "the end" if kind == "end" else repr(quote(text) if kind == "column" else text)
         hint = _HINTS.get(text, "") if kind == "other" else ""
-        if kind == "name" and keyword.iskeyword(text):
-            hint = f"a column of this name is written `{text}`"
+        if kind == "name" and quote(text) != text:
+            hint = f"a column of this name is written {quote(text)}"
+        elif kind in ("name", "column") and wanted.startswith("an operator"):
+            hint = "a name with spaces or signs is written in `backticks`"
         tail = f"; {hint}" if hint else ""
         return InvalidArgument(f"formula, column {column}: expected {wanted}, found {found}{tail}.")
 
@@ -236,10 +274,6 @@ class _Parser:
         return ""
 
     def sum(self, depth: int) -> Expression:
-        if depth > MAX_DEPTH:
-            raise InvalidArgument(
-                f"formula, column {self.token.column}: parentheses may be nested at most {MAX_DEPTH} deep."
-            )
         terms = [self.product(depth)]
         while sign := self.accept("+", "-"):
             term = self.product(depth)
@@ -254,6 +288,9 @@ class _Parser:
         return multiply(factors) if len(factors) > 1 else factors[0]
 
     def unary(self, depth: int) -> Expression:
+        if depth > MAX_DEPTH:
+            column = self.token.column
+            raise InvalidArgument(f"formula, column {column}: it may be nested at most {MAX_DEPTH} deep.")
         negative = False
         while sign := self.accept("+", "-"):
             negative ^= sign == "-"
@@ -278,7 +315,7 @@ class _Parser:
             return Constant(self.advance().text)
         if token.kind == "column":
             return Column(self.advance().text)
-        if token.kind == "name" and not keyword.iskeyword(token.text):
+        if token.kind == "name" and token.text.isidentifier() and not keyword.iskeyword(token.text):
             self.advance()
             return self._call(token, depth) if self.accept("(") else Column(token.text)
         if self.accept("("):

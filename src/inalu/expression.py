@@ -468,6 +468,13 @@ def power(base: Expression, exponent: Number) -> Expression:
     return Power(base, number)
 
 
+def absolute_value(power: Power) -> Expression | None:
+    """Return x where the power is (x ** 2) to a positive half exponent, which is abs(x) to a whole one."""
+    base = power.base
+    is_absolute = isinstance(base, Power) and base.exponent == 2 and power.exponent.denominator == 2
+    return base.base if isinstance(base, Power) and is_absolute and power.exponent > 0 else None
+
+
 def _operand(value: object) -> bool:
     return isinstance(value, Expression | Number) and not isinstance(value, bool)
 
