@@ -1,0 +1,36 @@
+"""The catalogue: every experiment as data, by name, each value with its source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from inalu.errors import InvalidArgument, check_choice
+from inalu.experiments.catalog.arithmetic import EXP1, EXP2
+from inalu.experiments.catalog.functions import EXP3, EXP4, REGULARIZATION
+from inalu.experiments.catalog.model import Experiment as Experiment
+from inalu.experiments.catalog.model import Ranges as Ranges
+from inalu.experiments.catalog.model import Selection as Selection
+from inalu.experiments.catalog.model import Stated as Stated
+from inalu.experiments.catalog.model import Treatment as Treatment
+from inalu.experiments.catalog.treatments import treatments as treatments
+
+EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
+    {experiment.name: experiment for experiment in (EXP1, EXP2, EXP3, EXP4, REGULARIZATION)}
+)
+
+
+def choose(names: Iterable[str]) -> tuple[Experiment, ...]:
+    """Return experiments by name, in the order of the catalogue; ``all`` is every one.
+
+    Raises
+    ------
+    InvalidArgument
+        When there is no such experiment, or none is named.
+    """
+    wanted = list(names)
+    if not wanted:
+        raise InvalidArgument(f"name an experiment: {', '.join(EXPERIMENTS)}, or all.")
+    for name in wanted:
+        check_choice("experiment", name, (*EXPERIMENTS, "all"))
+    return tuple(e for e in EXPERIMENTS.values() if "all" in wanted or e.name in wanted)

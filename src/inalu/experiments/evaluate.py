@@ -1,0 +1,211 @@
+"""From trained members to records: errors in float64 with soft and with snapped weights, and the formula.
+
+Members that share their inputs are evaluated together: a set's x and log|x| are made once, and one matrix
+product serves the first layers of all of them. The equations are those of `inalu.engine.forward`, for many
+members at a time; a test holds the two together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inalu.engine.discrete import network_expressions, snap_network
+from inalu.engine.forward import effective
+from inalu.engine.network import Network
+from inalu.engine.result import Result
+from inalu.errors import InaluError
+from inalu.experiments.job import Training
+from inalu.experiments.population import Population
+from inalu.experiments.record import Record
+from inalu.experiments.sets import SetCache, TestSet
+
+#: A row counts as right when the prediction's relative error is at most this.
+RELATIVE = 1e-5
+#: Rows over which an input-dependent gate takes its majority when it is snapped.
+MAJORITY_ROWS = 2048
+
+_SETS = ("interpolation", "extrapolation")
+# Rows walked at a time: as many as keep all members' intermediate results in the second-level cache.
+_NUMBERS_AT_A_TIME = 1 << 17
+
+Floats = NDArray[np.float64]
+
+
+class Quality(NamedTuple):
+    """Mean squared error over a set, None when it is not finite; share of rows within `RELATIVE`."""
+
+    mse: float | None
+    within: float
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What is evaluated: weights of a network on a problem's set. Equal parts are evaluated once."""
+
+    network: Network
+    parameters: bytes
+    training: Training
+
+    @property
+    def identity(self) -> Hashable:
+        t = self.training
+        return self.network, self.parameters, t.problem, t.seed, t.rows
+
+
+class Evaluator:
+    """Turns results into records; keeps the sets it used last, for the results that follow.
+
+    Parameters
+    ----------
+    memory
+        Bytes that kept sets may take.
+    """
+
+    def __init__(self, memory: int = 768 << 20) -> None:
+        self._sets = SetCache(memory)
+        self._formulas: dict[Hashable, tuple[str, bool | None]] = {}
+
+    def evaluate(self, results: Sequence[Result]) -> list[Record]:
+        """Return the records of results whose members are tagged with their `Training`, in their order."""
+        soft = [_Part(r.member.network, _packed(r.parameters), r.member.tag) for r in results]  # type: ignore[arg-type]
+        snapped = [self._snap(result) for result in results]
+        parts = {part.identity: part for part in (*soft, *(p for p in snapped if p is not None))}
+        qualities = {name: self._qualities(list(parts.values()), name) for name in _SETS}
+        records = []
+        for result, plain, exact in zip(results, soft, snapped, strict=True):
+            values: dict[str, Any] = {}
+            for name in _SETS:
+                found = qualities[name]
+                values[f"mse_{name}"], values[f"within_{name}"] = found[plain.identity]
+                if exact is not None:
+                    mse, within = found[exact.identity]
+                    values[f"snapped_mse_{name}"], values[f"snapped_within_{name}"] = mse, within
+            if exact is not None:
+                likely = values["snapped_within_interpolation"] > 0.5
+                values["formula"], values["exact_formula"] = self._formula(exact, likely)
+                values["discreteness"] = discreteness(result.member.network, result.parameters)
+            records.append(_record(result, values))
+        return records
+
+    def _snap(self, result: Result) -> _Part | None:
+        network = result.member.network
+        if network.kind.parameters is None:
+            return None
+        training = result.member.tag
+        assert isinstance(training, Training)
+        x = None
+        if network.options.get("gate", "constant") != "constant":
+            x = self._sets.get(training, "interpolation").x[:MAJORITY_ROWS].astype(np.float64)
+        try:
+            exact, parameters = snap_network(network, result.parameters, x)
+        except InaluError:
+            # The network is of a kind that has no exact form.
+            return None
+        return _Part(exact, _packed(parameters), training)
+
+    def _qualities(self, parts: list[_Part], name: str) -> dict[Hashable, Quality]:
+        """Evaluate parts on one of the sets, those together that share inputs and network."""
+        groups: dict[Hashable, list[_Part]] = {}
+        for part in parts:
+            t = part.training
+            groups.setdefault((t.problem.x_key(t.seed, name, t.rows), part.network), []).append(part)
+        found: dict[Hashable, Quality] = {}
+        for group in sorted(groups, key=lambda key: str(key[0])):  # type: ignore[index]
+            members = groups[group]
+            inputs = self._sets.get(members[0].training, name)
+            targets = [self._sets.targets(part.training, name) for part in members]
+            for part, quality in zip(members, _group_qualities(members, inputs, targets), strict=True):
+                found[part.identity] = quality
+        return found
+
+    def _formula(self, part: _Part, likely: bool) -> tuple[str | None, bool | None]:
+        """The snapped network's formula, and whether it is the target's; None with several outputs."""
+        if part.network.widths[-1] != 1:
+            return None, None
+        known = self._formulas.get(part.identity)
+        if known is None:
+            names = [f"x{i}" for i in range(part.network.widths[0])]
+            formula = network_expressions(part.network, np.frombuffer(part.parameters), names)[0]
+            target = part.training.problem.target(part.training.seed)
+            # Algebra over a hundred inputs is slow, and needless where the numbers differ already.
+            exact = None if target is None else likely and formula.equals(target)
+            if len(self._formulas) > 10_000:
+                self._formulas.clear()
+            known = self._formulas[part.identity] = str(formula), exact
+        return known
+
+
+def discreteness(network: Network, parameters: NDArray[np.floating[Any]]) -> float:
+    """Return the largest distance of an effective weight or constant gate from -1, 0, 1 or 0, 1.
+
+    Gates that depend on the input are left out. The same as `inalu.discreteness` without an input.
+    """
+    largest = 0.0
+    for layer in network.unpack(parameters.astype(np.float64)):
+        values = [
+            np.abs(effective(layer[f"W_hat{path}"], layer[f"M_hat{path}"]))
+            for path in ("", "_a", "_m")
+            if f"W_hat{path}" in layer
+        ]
+        if "G" in layer and network.options.get("gate") == "constant":
+            values.append(1.0 / (1.0 + np.exp(-np.clip(layer["G"], -700, 700))))
+        for value in values:
+            largest = max(largest, float(np.minimum(value, np.abs(1.0 - value)).max()))
+    return largest
+
+
+def _packed(parameters: NDArray[np.floating[Any]]) -> bytes:
+    return np.ascontiguousarray(parameters, dtype=np.float64).tobytes()
+
+
+def _group_qualities(members: list[_Part], inputs: TestSet, targets: list[Floats]) -> list[Quality]:
+    network = members[0].network
+    packed = np.array([np.frombuffer(part.parameters) for part in members])
+    population = Population(network, packed)
+    rows, widest = len(inputs.x), max(network.widths[1:])
+    step = _NUMBERS_AT_A_TIME // (network.widths[0] + 4 * len(members) * widest)
+    step = min(rows, max(256, step))
+    squares = np.zeros(len(members))
+    within = np.zeros(len(members))
+    with np.errstate(all="ignore"):
+        for first in range(0, rows, step):
+            part = slice(first, first + step)
+            predicted = population.forward(inputs, part)
+            for index, target in enumerate(targets):
+                y = target[part]
+                error = predicted[index] - y
+                squares[index] += np.einsum("bo,bo->", error, error)
+                np.abs(error, out=error)
+                within[index] += np.count_nonzero((error <= RELATIVE * np.abs(y)).all(axis=1))
+    return [
+        Quality(_finite(total / targets[index].size), float(within[index] / rows))
+        for index, total in enumerate(squares)
+    ]
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _record(result: Result, values: dict[str, Any]) -> Record:
+    training = result.member.tag
+    assert isinstance(training, Training)
+    made = result.provenance
+    return Record(
+        specification=training.specification(made.backend, made.algorithm),
+        status=result.status.name.lower(),
+        restarts=result.restarts,
+        loss=tuple(result.loss.tolist()),
+        parameters=result.parameters,
+        steps=result.steps,
+        seconds=result.seconds,
+        threads=made.threads,
+        versions=made.versions,
+        **values,
+    )
