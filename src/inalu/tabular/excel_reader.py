@@ -8,6 +8,7 @@ import itertools
 import warnings
 import zipfile
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from inalu.tabular.frames import texts_of
 from inalu.tabular.header import find_header, titles_of
 from inalu.tabular.numerals import Texts
 from inalu.tabular.table import Table, build
+from inalu.tabular.workbook import notes as changed_formulas
 
 # An honest sheet packs 5 to 60 times; 25 bytes of XML are the least that a cell takes.
 MOST_UNPACKED = 256 * 1024**2
@@ -203,7 +205,7 @@ def _table(name: str, sheet: Sheet, formulas: dict[tuple[int, int], str], notes:
                 *notes,
                 f"Column {at + 1} holds formulas without values: save the workbook in Excel first.",
             ]
-    return build(
+    table = build(
         titles_of(found.titles, width),
         texts,
         name=name,
@@ -213,6 +215,7 @@ def _table(name: str, sheet: Sheet, formulas: dict[tuple[int, int], str], notes:
         labels=np.array(labels, dtype=np.int64),
         sheet=sheet.name,
     )
+    return replace(table, notes=(*table.notes, *changed_formulas(table))) if formulas else table
 
 
 def _value(cell: Any) -> Any:
