@@ -97,7 +97,7 @@ def test_import_is_cheap():
 def test_help_is_fast():
     def seconds() -> float:
         start = time.perf_counter()
-        run_python("from inalu.cli.main import main; main(['--help'], standalone_mode=False)")
+        run_python("from inalu.cli.main import main; main(['--help'])")
         return time.perf_counter() - start
 
     # The interpreter's own start is in it.
@@ -105,7 +105,7 @@ def test_help_is_fast():
 
 
 def test_the_function_keeps_its_name_when_the_module_is_imported():
-    code = "import inalu, inalu.expression; from inalu.expression import Expression; print(callable(inalu.expression))"
+    code = "import inalu.expression; from inalu.expression import Expression; print(callable(inalu.expression))"
     assert run_python(code).strip() == "True"
 
 

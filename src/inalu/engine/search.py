@@ -187,9 +187,9 @@ def judge(network: Network, parameters: Array, rows: Rows) -> NDArray[np.float64
     It lies in [0, 1], does not depend on y's unit, and a wild row counts no more than 1/B.
     """
     x, y = rows.x.astype(np.float64), rows.y.astype(np.float64)
-    square = (network_forward(network, parameters, x) - y) ** 2
-    scale = np.median(np.abs(y), axis=0) ** 2 + y**2
-    with np.errstate(invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
+        square = (network_forward(network, parameters, x) - y) ** 2
+        scale = np.median(np.abs(y), axis=0) ** 2 + y**2
         share = square / (np.where(scale > 0, scale, 1.0) + square)
     return np.asarray(np.where(np.isfinite(share), share, 1.0).mean(axis=0))
 
