@@ -33,10 +33,10 @@ def page_of(audit: Audit, table: Table) -> str:
 
 def _formulas(audit: Audit) -> str:
     if not audit.relations:
-        miss = (
-            f" The nearest miss: {escape(str(audit.nearest_miss))}." if audit.nearest_miss is not None else ""
-        )
-        return f"<p>No formula found: no column follows from others clearly enough to tell it from luck.{miss}</p>"
+        nearest = audit.nearest_miss
+        miss = f" The nearest miss: {escape(str(nearest))}." if nearest is not None else ""
+        said = "No formula found: no column follows from others clearly enough to tell it from luck."
+        return f"<p>{said}{miss}</p>"
     rows = [_row(relation) for relation in audit.relations]
     head = ("formula", "rows that hold", "of", "found by", "bits of evidence", "in Excel", "in SQL")
     luck = f"{audit.false_findings_expected:.2g}"
