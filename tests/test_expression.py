@@ -80,6 +80,10 @@ def test_the_operators_build_what_the_text_says() -> None:
     assert str(a ** Fraction(3, 2)) == "a ** 1.5"
     assert str((a / b) / (b / a)) == "a * a / (b * b)"
     assert +a is a
+    assert np.float64(0.5) * a == a * np.float32(0.5) == 0.5 * a
+    assert np.int64(3) - a == 3 - a
+    with pytest.raises(TypeError):
+        np.ones(3) * a
 
 
 @pytest.mark.parametrize(

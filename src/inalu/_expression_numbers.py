@@ -25,7 +25,7 @@ _SHORT = 17
 
 def exact(value: object) -> Fraction:
     """Return a number, or its decimal or ``p/q`` text, as a fraction; a float by its shortest text."""
-    result = _read(value)
+    result = value if type(value) is Fraction else _read(value)
     if result is None:
         raise invalid("value", "must be a finite number or the text of one", _brief(value))
     if bits(result) > MAX_BITS:
@@ -35,7 +35,7 @@ def exact(value: object) -> Fraction:
 
 def exponent(value: object) -> Fraction:
     """Return a whole or half exponent as a fraction."""
-    result = _read(value)
+    result = value if type(value) is Fraction else _read(value)
     if result is None or result.denominator not in (1, 2):
         rule = "must be a whole or half number"
         raise invalid("exponent", rule, _brief(value), fix="2, -1, 0.5 and 1.5 are such numbers")

@@ -24,7 +24,7 @@ def collected(expression: Expression) -> Expression:
         parts = [multiply((Constant(amount), rest)) for rest, amount in amounts.items() if amount]
         return _ordered_sum(parts)
     if isinstance(expression, Product):
-        product = multiply(factor.simplify() for factor in expression.factors)
+        product = multiply(_simple_factor(factor) for factor in expression.factors)
         exponents: dict[Expression, Fraction] = {}
         for factor in product.factors if isinstance(product, Product) else (product,):
             base, exponent = (
@@ -35,6 +35,11 @@ def collected(expression: Expression) -> Expression:
     if isinstance(expression, Power):
         return power(expression.base.simplify(), expression.exponent)
     return expression
+
+
+def _simple_factor(factor: Expression) -> Expression:
+    # 1 / (a + 1 / 3) alone would become 3 / (3 * a + 1), which makes a quotient longer.
+    return power(factor.base.simplify(), factor.exponent) if isinstance(factor, Power) else factor.simplify()
 
 
 def _coefficient(term: Expression) -> tuple[Fraction, Expression]:

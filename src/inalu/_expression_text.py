@@ -116,7 +116,7 @@ def pandas_can_name(name: str) -> bool:
 
     Examples
     --------
-    >>> pandas_can_name("Cost `net` (50 %)"), pandas_can_name("cost\nnet"), pandas_can_name("µ")
+    >>> pandas_can_name("Cost `net` (50 %)"), pandas_can_name("cost\\nnet"), pandas_can_name("µ")
     (True, False, False)
     """
     if name.isidentifier():

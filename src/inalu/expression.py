@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
+from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 from ._expression_numbers import HALF as HALF
@@ -59,6 +60,8 @@ class Expression:
     """
 
     __slots__ = ("_cache", "_depth", "_hash", "_key", "_size")
+    # A NumPy number on the left leaves the operation to us.
+    __array_ufunc__ = None
     _cache: dict[str, Any]
     _depth: int
     _hash: int
@@ -191,7 +194,7 @@ class Expression:
     def __pow__(self, exponent: Expression | Number) -> Expression:
         if isinstance(exponent, Constant):
             exponent = exponent.value
-        return power(self, exponent) if isinstance(exponent, Number) else NotImplemented
+        return power(self, exponent) if isinstance(exponent, Real) else NotImplemented
 
     def __neg__(self) -> Expression:
         return multiply((Constant(-1), self))
@@ -429,13 +432,13 @@ def multiply(factors: Iterable[Expression]) -> Expression:
     for factor in factors:
         for part in factor.factors if isinstance(factor, Product) else (factor,):
             if isinstance(part, Constant):
-                constant *= part.value
+                constant = part.value if constant == 1 else constant * part.value
             else:
                 flat.append(part)
     below = [part for part in flat if isinstance(part, Power) and part.exponent < 0]
-    if any(part.base == Constant(0) for part in below if isinstance(part, Power)):
+    if any(part.base == _ZERO for part in below if isinstance(part, Power)):
         # Divided by zero, whatever else it is divided by; only the sign of the constant matters.
-        below = [Power(Constant(0), -1)]
+        below = [Power(_ZERO, -1)]
         constant = Fraction((constant > 0) - (constant < 0))
     elif constant == 0:
         return Constant(0)
@@ -453,7 +456,7 @@ def power(base: Expression, exponent: Number) -> Expression:
         return base
     if number == 0:
         return Constant(1)
-    if number < 0 and base == Constant(0):
+    if number < 0 and base == _ZERO:
         # All divisions by zero are one.
         return Power(base, -1)
     whole = number.denominator == 1
@@ -468,6 +471,9 @@ def power(base: Expression, exponent: Number) -> Expression:
     return Power(base, number)
 
 
+_ZERO = Constant(0)
+
+
 def absolute_value(power: Power) -> Expression | None:
     """Return x where the power is (x ** 2) to a positive half exponent, which is abs(x) to a whole one."""
     base = power.base
@@ -476,7 +482,7 @@ def absolute_value(power: Power) -> Expression | None:
 
 
 def _operand(value: object) -> bool:
-    return isinstance(value, Expression | Number) and not isinstance(value, bool)
+    return isinstance(value, Expression | Real) and not isinstance(value, bool)
 
 
 def _lift(value: Expression | Number) -> Expression:
@@ -494,12 +500,14 @@ def _several(argument: str, parts: Iterable[Expression]) -> tuple[Expression, ..
 
 
 def _fraction(expression: Expression) -> Fractional:
+    if isinstance(expression, Column | Sum) or (isinstance(expression, Power) and expression.exponent > 0):
+        return Fractional(False, (expression,), ())
     coefficient = Fraction(1)
     above: list[Expression] = []
     below: list[Expression] = []
     for factor in expression.factors if isinstance(expression, Product) else (expression,):
         if isinstance(factor, Constant):
-            coefficient *= factor.value
+            coefficient = factor.value if coefficient == 1 else coefficient * factor.value
         elif isinstance(factor, Power) and factor.exponent < 0:
             below.append(factor.base if factor.exponent == -1 else Power(factor.base, -factor.exponent))
         else:
