@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,8 +45,11 @@ def report(audit: Audit, table: Table, *, rows: int, notes: bool, asked: str) ->
     if notes:
         parts += [Text(plain(note), style="dim") for note in audit.notes or table.notes]
     parts.append(Text())
-    for relation in audit.relations:
-        parts.append(_relation(relation, table, rows))
+    best = audit.relations[:1] if asked == "fit" else audit.relations
+    parts += [_relation(relation, table, rows) for relation in best]
+    if rivals := audit.relations[len(best) :]:
+        parts.append(Text(f"Other formulas for {plain(rivals[0].target)}:", style="dim"))
+        parts += [Text(f"    {plain(str(one.formula))}    {_held(one)}", style="dim") for one in rivals]
     if not audit.relations:
         parts.append(_nothing(audit, asked))
     if audit.relations:
@@ -68,20 +72,21 @@ def _plural(word: str, count: int) -> str:
     return word if count == 1 else f"{word}s"
 
 
+def _held(relation: Relation) -> str:
+    if relation.rows_holding == relation.rows_checked:
+        return f"all {relation.rows_checked:,} rows"
+    return f"{relation.rows_holding:,} of {relation.rows_checked:,} rows"
+
+
 def _relation(relation: Relation, table: Table, rows: int) -> RenderableType:
     broken = relation.rows_checked - relation.rows_holding
     line = Text("✗ " if broken else "✓ ", style="bold red" if broken else "bold green")
     line.append(f"{plain(relation.target)} = {plain(str(relation.formula))}", style="bold")
-    held = (
-        f"{relation.rows_holding:,} of {relation.rows_checked:,} rows"
-        if broken
-        else f"all {relation.rows_checked:,} rows"
-    )
-    parts: list[RenderableType] = [line, Text(f"    {held}", style="red" if broken else "dim")]
+    parts: list[RenderableType] = [line, Text(f"    {_held(relation)}", style="red" if broken else "dim")]
     for equivalent in relation.equivalent[:3]:
         parts.append(Text(f"    also {plain(relation.target)} = {plain(str(equivalent))}", style="dim"))
     if relation.breaking:
-        parts.append(Padding(_breaking(relation, table, rows), (0, 0, 0, 4)))
+        parts.append(Padding(_breaking(relation, table, rows), (0, 0, 0, 4), expand=False))
         left = len(relation.breaking) - rows
         if left > 0:
             more = f"{left:,} more {_plural('row', left)} (--rows {len(relation.breaking)} or --json)"
@@ -100,30 +105,39 @@ def _breaking(relation: Relation, table: Table, rows: int) -> Grid:
     grid.add_column("likely cause")
     for broken in relation.breaking[:rows]:
         cells = [str(broken.row), *([str(table.row_label(broken.row))] if table.labels is not None else [])]
-        cells += [short(broken.value), short(broken.expected), short(broken.difference)]
-        grid.add_row(*cells, Text(_cause(broken, relation)))
+        numbers = (broken.value, broken.expected, broken.difference)
+        cells += [printed(number, table, relation.target) for number in numbers]
+        grid.add_row(*cells, Text(_cause(broken, relation, table)))
     return grid
 
 
-def _cause(broken: Break, relation: Relation) -> str:
+def _cause(broken: Break, relation: Relation, table: Table) -> str:
     cause = broken.cause.replace("_", " ")
     words = "" if cause == "unknown" else cause
     if broken.suspect and (broken.suspect != relation.target or words):
         words = f"{words}, in {plain(broken.suspect)}" if words else f"look at {plain(broken.suspect)}"
     if broken.proposal is not None and words:
-        words += f" (should be {short(broken.proposal)})"
+        words += f" ({printed(broken.proposal, table, broken.suspect)} would be right)"
     return words
 
 
-def short(value: float) -> str:
-    """A number with at most twelve digits, which hides what floats add.
+def printed(value: float, table: Table, name: str) -> str:
+    """A number with the decimals of its column, or the twelve digits that hide what floats add.
 
     Examples
     --------
-    >>> short(0.1 + 0.2), short(1234567.0)
-    ('0.3', '1234567')
+    >>> from inalu.tabular.table import Table
+    >>> printed(2.0 / 3.0, Table.from_columns({"price": [1.25, 3.5]}), "price")
+    '0.67'
     """
-    return f"{value:.12g}"
+    column = next((column for column in table.columns if column.name == name), None)
+    if column is None or column.relative or not math.isfinite(value):
+        return f"{value:.12g}"
+    # A number that is far from its column's digits says more with some more of them.
+    digits = (
+        column.decimals if abs(value) >= 10.0 ** (1 - column.decimals) or not value else column.decimals + 2
+    )
+    return f"{value:.{digits}f}"
 
 
 def _nothing(audit: Audit, asked: str) -> Text:
@@ -136,15 +150,16 @@ def _nothing(audit: Audit, asked: str) -> Text:
 
 
 def _closing(audit: Audit, asked: str) -> Text:
-    broken = {broken.row for relation in audit.relations for broken in relation.breaking}
+    asked_of = audit.relations[:1] if asked == "fit" else audit.relations
+    broken = {broken.row for relation in asked_of for broken in relation.breaking}
     text = Text("\n")
     count = len(audit.relations)
     word = "rule" if asked == "check" else "formula"
     if broken:
         verb = "breaks" if len(broken) == 1 else "break"
-        which = f"one of {count} {word}s" if count > 1 else f"the {word}"
-        text.append(f"{len(broken):,} {_plural('row', len(broken))} {verb} ", style="bold red")
-        text.append(f"{which}.")
+        text.append(f"{len(broken):,} {_plural('row', len(broken))} {verb} a {word}", style="bold red")
+        text.append(f"; {count} {_plural(word, count)} {'was' if count == 1 else 'were'} ")
+        text.append("checked." if asked == "check" else "found.")
     else:
         text.append(f"All rows hold, {count} {_plural(word, count)}.", style="bold green")
     if asked != "check":
