@@ -41,8 +41,8 @@ ALGORITHM = 1
 
 # Two vectors of 16 float32, the widest that torch's kernels unroll.
 LANES = 32
-# Beyond this many members the cost of a call is spread thin already.
-WIDEST = 256
+# Beyond this many members the cost of a call is spread thin already, compiled or not.
+WIDEST, WIDEST_COMPILED = 256, 1024
 
 KINDS = ("weight", "gate")
 
@@ -69,7 +69,8 @@ def run(
             Chunk(plan, part, device=device, compile=compile).finish(emit, advance, stop)
 
     with one_thread(), ThreadPoolExecutor(threads) as pool:
-        futures = [pool.submit(work, part) for part in chunks(plan, indices, threads)]
+        widest = WIDEST_COMPILED if compile else WIDEST
+        futures = [pool.submit(work, part) for part in chunks(plan, indices, threads, widest)]
         try:
             for future in futures:
                 future.result()
@@ -89,7 +90,9 @@ def first_step(plan: Plan, index: int) -> tuple[NDArray[np.float64], NDArray[np.
     return outputs.detach().double().numpy(), gradient.detach().double().numpy()
 
 
-def chunks(plan: Plan, indices: tuple[int, ...], threads: int) -> Iterator[tuple[int, ...]]:
+def chunks(
+    plan: Plan, indices: tuple[int, ...], threads: int, widest: int = WIDEST
+) -> Iterator[tuple[int, ...]]:
     """Cut the members into chunks of one network and data shape, members that share x side by side."""
     groups: dict[Hashable, list[int]] = {}
     wanted = set(indices)
@@ -99,7 +102,7 @@ def chunks(plan: Plan, indices: tuple[int, ...], threads: int) -> Iterator[tuple
                 member = plan.members[index]
                 groups.setdefault((member.network, member.source.shape), []).append(index)
     for members in groups.values():
-        width = min(WIDEST, LANES * -(-len(members) // (LANES * threads)))
+        width = min(widest, LANES * -(-len(members) // (LANES * threads)))
         for start in range(0, len(members), width):
             yield tuple(members[start : start + width])
 
@@ -125,8 +128,16 @@ class State(NamedTuple):
 class Step:
     """One training step of P members: their gradients, the regulariser, the clipping and the optimizer."""
 
-    def __init__(self, network: Network, recipe: Recipe, dtype: torch.dtype, device: str) -> None:
-        self.recipe = recipe
+    def __init__(
+        self,
+        network: Network,
+        recipe: Recipe,
+        dtype: torch.dtype,
+        device: str,
+        mapped: tuple[int | None, ...] = (0, 0, 0),
+    ) -> None:
+        # Over which axis of x, y and the weights members are stacked; None: all members share one array.
+        self.recipe, self.mapped = recipe, (0, *mapped)
         self.module = network.build().to(device, dtype).requires_grad_(False)
         self.objective = NetworkLoss(self.module, recipe.loss)
         self.names = [f"{slot.layer}.{slot.name}" for slot in network.slots]
@@ -171,7 +182,7 @@ class Step:
         self, theta: Tensor, x: Tensor, y: Tensor, weight: Tensor, regularizing: bool
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return the gradients [P, K], the data losses [P] and for whom the regulariser acts [P]."""
-        gradient, loss = vmap(grad_and_value(self.loss))(theta, x, y, weight)
+        gradient, loss = vmap(grad_and_value(self.loss), in_dims=self.mapped)(theta, x, y, weight)
         rule = self.recipe.regularization
         if rule is None or not regularizing:
             return gradient, loss, torch.zeros_like(loss, dtype=torch.bool)
@@ -199,7 +210,7 @@ class Step:
         for number in range(len(KINDS)):
             turn = torch.arange(len(KINDS), device=theta.device) == number
             theta, state = self.update(theta, state, self.pull(theta), rate, acts[:, None] & turn)
-        after = torch.where(acts, vmap(self.loss)(theta, *batch), loss)
+        after = torch.where(acts, vmap(self.loss, in_dims=self.mapped)(theta, *batch), loss)
         return theta, state, loss, after
 
     def update(
@@ -245,8 +256,6 @@ class Chunk:
         self.began, self.plan, self.recipe, self.indices = perf_counter(), plan, plan.recipe, indices
         members = [plan.members[i] for i in indices]
         self.dtype, self.device = getattr(torch, plan.dtype), device
-        self.step = Step(members[0].network, plan.recipe, self.dtype, device)
-        self.call = torch.compile(self.step, fullgraph=True, dynamic=False) if compile else self.step
         self.starts = [plan.starts(i) for i in indices]
         # The members that fill the chunk up repeat its last one.
         padding = -len(indices) % LANES
@@ -254,6 +263,11 @@ class Chunk:
         self.theta = self._tensor(np.stack([self.starts[n][0] for n in lanes]))
         self.state = State.fresh(self.recipe, self.theta)
         self._load(lanes)
+        # One x for all makes wider products; their order of summing would show in an exact run.
+        one_x, one_y = compile and len(self.x) == 1, compile and len(self.y) == 1
+        mapped = (None if one_x else 0, *[None if one_y else 0] * 2)
+        self.step = Step(members[0].network, plan.recipe, self.dtype, device, mapped)
+        self.call = torch.compile(self.step, fullgraph=True, dynamic=False) if compile else self.step
         self.batches = -(-len(self.x[0]) // self.recipe.batch)
         self.total_steps, self.steps = plan.steps(members[0]), 0
         count = len(indices)
@@ -289,9 +303,12 @@ class Chunk:
         self.y_of = self._tensor(np.array([y[sources[n]][0] for n in lanes]))
 
     def batch(self, number: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Return x [P, B, I], y and the weights [P, B, O] of a mini-batch."""
+        """Return x [P, B, I], y and the weights [P, B, O] of a mini-batch, without P where all share one."""
         part = slice(number * self.recipe.batch, (number + 1) * self.recipe.batch)
-        return self.x[self.x_of, part], self.y[self.y_of, part], self.weight[self.y_of, part]
+        _, axis_x, axis_y, _ = self.step.mapped
+        which_x = 0 if axis_x is None else self.x_of
+        which_y = 0 if axis_y is None else self.y_of
+        return self.x[which_x, part], self.y[which_y, part], self.weight[which_y, part]
 
     def finish(
         self, emit: Callable[[int, Outcome], None], advance: Callable[[int], None], stop: Event
