@@ -34,8 +34,9 @@ _PUBLIC = {
     "Reinitialize": "inalu.layers",
     "discreteness": "inalu.layers",
     "parameter_groups": "inalu.layers",
-    "regularizer": "inalu.layers",
-    "snap": "inalu.layers",
+    # From their own modules: in inalu.layers these two names are the modules.
+    "regularizer": "inalu.layers.regularizer",
+    "snap": "inalu.layers.snap",
     "Task": "inalu.tasks",
     "parse_distribution": "inalu.tasks",
     "parse_task": "inalu.tasks",

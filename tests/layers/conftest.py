@@ -1,8 +1,8 @@
 """The paper's equations, literally: float64, one tensor [B, I, O] for the sign, gradients by autograd.
 
-`Literal` is one layer with the parameters of a layer under test. Beside every quantity it has the bound on its
-error: the tolerance times the same quantity computed with the absolute values of its terms, where a sum in
-log-space may be off by 8·eps·Σ|W·log|x||, whatever it is raised to or multiplied with.
+`Literal` is one layer with the parameters of a layer under test. Beside every quantity it has the bound on
+its error: the tolerance times the same quantity computed with the absolute values of its terms, where a sum
+in log-space may be off by 8·eps·Σ|W·log|x||, whatever it is raised to or multiplied with.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ class Literal:
         if "G" in p:
             g = self.g
             log = self.size.log().abs()
-            # The tolerance of a sum in log-space is a relative one of m; the product of the sign vector's terms,
-            # (1 - |W|) + |W|, is 1.
+            # The tolerance of a sum in log-space is a relative one of m; the product of the sign vector's
+            # terms, (1 - |W|) + |W|, is 1.
             m = self.m * (tol + 8 * self.eps * (log @ self.w_m.abs()))
             gate = tol * torch.ones_like(g)
             if g.ndim == 2:

@@ -66,7 +66,8 @@ def snap(module: nn.Module, x: Tensor | None = None) -> nn.Module:
         if cell not in found:
             found[cell] = original.snapped()
     for part in list(copy.modules()):
-        for name, child in part.named_children():
+        # Not named_children(): it names a child that stands in two places only once.
+        for name, child in list(part._modules.items()):
             if isinstance(child, ArithmeticLayer):
                 setattr(part, name, found[child].layer)
     result: nn.Module = found[copy].layer if isinstance(copy, ArithmeticLayer) else copy

@@ -84,18 +84,20 @@ def exp(z: Tensor, bound: float = math.inf) -> Tensor:
 
 
 def _scaled_product(a: Tensor, b: Tensor) -> Tensor:
-    """Return ``a @ b`` where rows of ``a`` and columns of ``b`` with huge elements are scaled down meanwhile.
+    """Return ``a @ b``, of which rows and columns that might overflow are scaled down meanwhile.
 
-    The scale is a power of two, so the only rounding is in elements that are below the smallest normal number
-    after scaling: 1e-15 and less beside elements of 1e15 and more.
+    The scale is a power of two. What that can lose is below 1e-35 of max|a|·max|b|, a product out of range.
     """
     info = torch.finfo(a.dtype)
     exponent = math.log2(info.max)
-    threshold, shrink = 2.0 ** int(0.4 * exponent), 2.0 ** -int(0.6 * exponent)
+    large, shrink = 2.0 ** int(0.4 * exponent), 2.0 ** -int(0.6 * exponent)
+    most = info.max / (4 * a.shape[-1])
     row, column = a.abs().amax(-1, keepdim=True), b.abs().amax(-2, keepdim=True)
     one = torch.ones_like(row[..., :1, :1])
-    row_scale = torch.where(row > threshold, shrink * one, one)
-    column_scale = torch.where(column > threshold, shrink * one, one)
+    row_scale = torch.where((row > large) & (row > most / column.amax(-1, keepdim=True)), shrink * one, one)
+    column_scale = torch.where(
+        (column > large) & (column > most / row.amax(-2, keepdim=True)), shrink * one, one
+    )
     product = (a * row_scale) @ (b * column_scale) / row_scale / column_scale
     # An input that is not finite is not ours to repair.
     return torch.where(torch.isfinite(row) & torch.isfinite(column), saturate(product), product)
@@ -109,7 +111,7 @@ class _Matmul(Function):
     @staticmethod
     def forward(a: Tensor, b: Tensor) -> Tensor:
         with no_autocast(a):
-            if a.shape[-1] == 0:
+            if 0 in (*a.shape, b.shape[-1]):
                 return a @ b
             if torch.compiler.is_compiling():
                 return _scaled_product(a, b)
