@@ -11,6 +11,7 @@ from threading import Event, Lock
 from types import MappingProxyType
 from typing import Protocol
 
+from inalu.engine.memory import require_memory
 from inalu.engine.plan import Plan
 from inalu.engine.result import Outcome, Provenance, Result, Training, library_versions
 from inalu.errors import InvalidArgument, MissingExtra, check_choice, invalid
@@ -95,7 +96,8 @@ def train(
     Raises
     ------
     InvalidArgument
-        When the backend is unknown or has no path for a cell of the plan, or threads < 1.
+        When the backend is unknown or has no path for a cell of the plan, threads < 1, or memory does not
+        suffice.
     MissingExtra
         When the backend needs a package that is not installed.
 
@@ -113,6 +115,7 @@ def train(
     workers = (os.cpu_count() or 1) if threads is None else threads
     if workers < 1:
         raise invalid("threads", "must be at least 1", threads)
+    require_memory(plan, chosen.name, workers)
     module = importlib.import_module(chosen.module)
     run: Run = module.run
     provenance = Provenance(
