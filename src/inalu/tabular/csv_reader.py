@@ -166,11 +166,13 @@ def _read(name: str, data: bytes, encoding: str, dialect: Dialect) -> _Grid:
     short = long = 0
     body = itertools.chain(first[found.start :], numbered)
     while part := list(itertools.islice(body, PART)):
-        short += sum(len(row) < width for _, row in part)
-        long += sum(any(cell.strip() for cell in row[width:]) for _, row in part)
         grid.labels.extend(line for line, _ in part)
-        even = [row[:width] + [""] * (width - len(row)) for _, row in part]
-        grid.parts.append([pack(column) for column in zip(*even, strict=True)])
+        rows = [row for _, row in part]
+        if set(map(len, rows)) != {width}:
+            short += sum(len(row) < width for row in rows)
+            long += sum(any(cell.strip() for cell in row[width:]) for row in rows)
+            rows = [row[:width] + [""] * (width - len(row)) for row in rows]
+        grid.parts.append([pack(column) for column in zip(*rows, strict=True)])
     if short:
         grid.notes.append(
             f"{short} {_rows(short)} shorter than the header; the cells behind count as missing."
@@ -187,5 +189,6 @@ def _rows(count: int) -> str:
 def _numbered(reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
     """Rows that hold something, with their number among all records (from 1)."""
     for at, row in enumerate(reader, start=1):
-        if any(row) and any(cell.strip() for cell in row):
+        # Nearly every row has something in its first cell; the others are looked at whole.
+        if row and (row[0].strip() or any(map(str.strip, row))):
             yield at, row

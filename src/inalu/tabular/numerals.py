@@ -100,11 +100,11 @@ class Texts:
 
 def pack(cells: Sequence[str]) -> NDArray[Any]:
     """Strings as one NumPy array: ``S`` where every cell is short ASCII, ``object`` otherwise."""
-    if max(map(len, cells), default=0) <= WIDEST_PACKED and all(map(str.isascii, cells)):
-        packed = np.array(cells, dtype="S")
+    if max(map(len, cells), default=0) <= WIDEST_PACKED:
+        together = "".join(cells)
         # An S array drops NUL bytes at the end of a cell; the text must survive.
-        if not any("\0" in cell for cell in cells):
-            return packed
+        if together.isascii() and "\0" not in together:
+            return np.array(cells, dtype="S")
     whole = np.empty(len(cells), dtype=object)
     whole[:] = cells
     return whole
