@@ -1,7 +1,8 @@
-"""A job: what a run computes, as the values that the engine takes; and a case, which is a job in a setting."""
+"""A job: what a run computes, in the values that the engine takes. A case: a job as a run of a setting."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol
@@ -14,7 +15,7 @@ from inalu.layers.laws import Law
 from inalu.tasks import ROWS, Task
 
 
-class Decisions(Protocol):
+class Decisions(Hashable, Protocol):
     """A recipe, or a search that is made of several trainings."""
 
     @property

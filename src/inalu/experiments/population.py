@@ -1,4 +1,4 @@
-"""Many members of one network, evaluated together in float64: `inalu.engine.forward` with an axis for members."""
+"""Many members of one network evaluated together, in float64: `inalu.engine.forward` with one more axis."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from inalu.engine.forward import effective, sigmoid
 from inalu.engine.network import Network
 from inalu.experiments.sets import TestSet
 
-Floats = NDArray[np.float64]
+Floats = NDArray[Any]
 
 
 class _Signs(NamedTuple):
@@ -56,7 +56,7 @@ class Population:
         options = self.network.options
         logs = None
         if self._layers[0].gate is not None:
-            logs = inputs.logs(float(options["epsilon"]), options.get("omega") is not None)[rows]
+            logs = inputs.logs(_number(options["epsilon"]), options.get("omega") is not None)[rows]
         y = self._apply(self._layers[0], x, logs, inputs.zeros)
         for layer in self._layers[1:]:
             y = self._apply(layer, y, None, True)
@@ -80,7 +80,7 @@ class Population:
         if layer.gate is None:
             return a
         options = self.network.options
-        epsilon, omega = float(options["epsilon"]), options.get("omega")
+        epsilon, omega = _number(options["epsilon"]), options.get("omega")
         if logs is None:
             logs = np.log(np.maximum(np.abs(x), epsilon) if omega is not None else np.abs(x) + epsilon)
         m = _product(logs, layer.w_m)
@@ -97,10 +97,15 @@ class Population:
         return a
 
 
+def _number(option: Any) -> float:
+    return float(option)
+
+
 def _product(x: Floats, w: Floats) -> Floats:
     """[B, I] or [M, B, I] times [M, I, O] → [M, B, O]; shared inputs are multiplied once for all members."""
     if x.ndim == 3:
-        return np.matmul(x, w)
+        batched: Floats = np.matmul(x, w)
+        return batched
     members, inputs, outputs = w.shape
     wide = x @ w.transpose(1, 0, 2).reshape(inputs, members * outputs)
     return np.ascontiguousarray(wide.reshape(len(x), members, outputs).transpose(1, 0, 2))

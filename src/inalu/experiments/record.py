@@ -13,14 +13,15 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inalu.experiments.published import TABLE, TEXT, Threshold
+from inalu.experiments.published import TABLE, TEXT, PublishedSetting, Threshold
 from inalu.experiments.published import Initialisation as Initialisation
-from inalu.experiments.published import PublishedSetting as Setting
+
+Setting: TypeAlias = PublishedSetting
 
 #: The version of `inalu.experiments.evaluate`: records of another version are not mixed with these.
 EVALUATION = 1
@@ -168,7 +169,7 @@ class Record:
         return self.mse_extrapolation is not None and threshold.solved(self.mse_extrapolation)
 
     def solved_epoch(self, threshold: Threshold = TEXT) -> int | None:
-        """Return after how many epochs the mean training loss first was small enough, since the last start."""
+        """Return after how many epochs the training loss was first small enough, since the last start."""
         first = self.restarts[-1] if self.restarts else 0
         for epoch, loss in enumerate(self.loss[first:], start=first + 1):
             if math.isfinite(loss) and threshold.solved(loss):

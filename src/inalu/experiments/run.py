@@ -21,7 +21,7 @@ from inalu.experiments.evaluate import Evaluator
 from inalu.experiments.job import Case, Classification, Job, Training
 from inalu.experiments.record import Entry, Record
 from inalu.experiments.store import Store
-from inalu.experiments.summary import ExperimentSummary, Reproduction, summarise_experiment
+from inalu.experiments.summary import Reproduction, summarise_experiments
 
 #: Bytes of training rows in one plan, and members in it: what bounds the memory of a sweep.
 PLAN_BYTES = 256 << 20
@@ -75,12 +75,16 @@ def reproduce(
     wanted = list(names)
     began = perf_counter()
     planned = _plans(wanted, treatment, selection, options)
-    summaries: list[ExperimentSummary] = []
+    entries: dict[str, list[Entry]] = {}
+    times: dict[str, float] = {}
     with Store.write(store) as open_store:
         for experiment, cases in planned:
-            summaries.append(run_experiment(experiment, cases, open_store, options))
-    programs = {e.record.specification.backend: None for s in summaries for e in s.entries}
-    return Reproduction(treatment.name, ", ".join(programs), perf_counter() - began, tuple(summaries))
+            started = perf_counter()
+            entries[experiment.name] = run_experiment(experiment, cases, open_store, options)
+            times[experiment.name] = perf_counter() - started
+    summaries = summarise_experiments(treatment.name, entries, wall_s=times)
+    programs = {e.record.specification.backend: None for listed in entries.values() for e in listed}
+    return Reproduction(treatment.name, ", ".join(programs), perf_counter() - began, summaries)
 
 
 def _plans(
@@ -110,9 +114,8 @@ def _plans(
 
 def run_experiment(
     experiment: Experiment, cases: Sequence[Case], store: Store, options: Options
-) -> ExperimentSummary:
-    """Run what the store lacks of one experiment's cases, and summarise all of them."""
-    began = perf_counter()
+) -> list[Entry]:
+    """Run what the store lacks of one experiment's cases, and return the entries of all, in their order."""
     keys = _keys(cases, options.backend)
     have = store.keys()
     settings: dict[Job, list[Case]] = {}
@@ -133,8 +136,7 @@ def run_experiment(
     _train_missing(missing, options, keep, advance)
     kept = store.entries(experiment.name, recipe=cases[0].recipe, keys=keys.values())
     found = {(entry.setting, entry.record.key): entry for entry in kept}
-    entries = [found[case.setting, keys[case.job]] for case in cases]
-    return summarise_experiment(experiment.name, cases[0].recipe, entries, wall_s=perf_counter() - began)
+    return [found[case.setting, keys[case.job]] for case in cases]
 
 
 def _keys(cases: Sequence[Case], backend: str) -> dict[Job, str]:

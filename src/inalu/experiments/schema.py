@@ -113,10 +113,8 @@ def case_row(setting: Setting, asked: str, key: str) -> tuple[Any, ...]:
 def entry_of(row: sqlite3.Row) -> Entry:
     """Build an entry from a row of `SELECT_ENTRIES`."""
     means = [row[f"case_{name}"] for name in _MEANS]
-    setting = Setting(
-        *(row[f"case_{name}"] for name in _SETTING),
-        initialisation=None if means[0] is None else Initialisation(*means),
-    )
+    named = {name: row[f"case_{name}"] for name in _SETTING}
+    setting = Setting(**named, initialisation=None if means[0] is None else Initialisation(*means))
     return Entry(setting, row["case_asked"], record_of(row))
 
 

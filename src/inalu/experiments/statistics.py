@@ -1,9 +1,9 @@
 """The statistics of success counts, in NumPy: intervals, tests, and what many tests cost.
 
-A share has Wilson's interval. Shares pooled over settings that reuse their seeds have a cluster interval, since
-such runs resemble each other: the published restarts repeat from one distribution to the next, so that 70
-runs of 10 seeds tell little more than 10. Two counts are compared by Fisher's exact test, and the tests of one
-experiment are corrected by Holm's method.
+A share has Wilson's interval. Shares pooled over settings that reuse their seeds have a cluster interval,
+since such runs resemble each other: the published restarts repeat from one distribution to the next, so that
+70 runs of 10 seeds tell little more than 10. Two counts are compared by Fisher's exact test, and the tests of
+one experiment are corrected by Holm's method.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def cluster_interval(outcomes: Iterable[tuple[Hashable, bool]], *, level: float 
 
     The variance of the share is estimated between clusters, and Wilson's interval is taken at the number of
     independent runs that would have this variance (at most the number of runs), with Student's quantile for
-    the number of clusters: Korn and Graubard, Survey Methodology 24 (1998), 193-201. Where all runs agree, the
-    variance cannot be seen, and each cluster counts as one run.
+    the number of clusters: Korn and Graubard, Survey Methodology 24 (1998), 193-201. Where all runs agree,
+    the variance cannot be seen, and each cluster counts as one run.
 
     Raises
     ------

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from inalu.errors import InvalidArgument, StoreError
 from inalu.experiments import schema
 from inalu.experiments.lock import WriterLock
-from inalu.experiments.record import Entry, Record, Setting
+from inalu.experiments.record import Entry, Setting
 
 if TYPE_CHECKING:
     import pandas
@@ -193,7 +193,8 @@ class Store:
         """Return what the store holds, one line for each experiment, recipe and program."""
         columns = "c.experiment, c.asked, r.backend, r.algorithm, r.evaluation, r.dtype, r.rows"
         rows = self._rows(
-            f"SELECT {columns}, count(*) FROM cases c JOIN runs r USING (key) GROUP BY {columns} ORDER BY {columns}"
+            f"SELECT {columns}, count(*) FROM cases c JOIN runs r USING (key) "
+            f"GROUP BY {columns} ORDER BY {columns}"
         )
         return tuple(Holding(*row) for row in rows)
 
@@ -253,10 +254,10 @@ def read_frame(path: str | os.PathLike[str] = DEFAULT, where: str | None = None)
     """
     from inalu.errors import require_extra
 
-    pandas = require_extra("pandas", "sklearn")
+    frames: Any = require_extra("pandas", "sklearn")
     with Store.read(path) as store:
         names, rows = store.results(where)
-    frame: pandas.DataFrame = pandas.DataFrame.from_records(rows, columns=list(names))
+    frame: pandas.DataFrame = frames.DataFrame.from_records(rows, columns=list(names))
     return frame
 
 

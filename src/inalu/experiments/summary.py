@@ -143,25 +143,49 @@ def summarise_settings(
     return tuple(found)
 
 
-def summarise_experiment(
-    name: str, recipe: str, entries: Sequence[Entry], *, wall_s: float = 0.0
-) -> ExperimentSummary:
-    """Say all that there is to say of one experiment's entries under one recipe.
+def summarise_experiments(
+    recipe: str, entries: Mapping[str, Sequence[Entry]], *, wall_s: Mapping[str, float] | None = None
+) -> tuple[ExperimentSummary, ...]:
+    """Say all that there is to say of the entries of some experiments under one recipe.
+
+    Parameters
+    ----------
+    recipe
+        Its name.
+    entries
+        By experiment. Claims that compare two experiments can be judged when both are given.
+    wall_s
+        Seconds that each took, where that is known.
 
     Raises
     ------
     InvalidArgument
         When the entries come from several programs.
     """
+    # The catalogue's experiments measure with this module, so they come late.
     from inalu.experiments.catalog import EXPERIMENTS
     from inalu.experiments.claims import judge
+    from inalu.experiments.compare import comparison_measures
     from inalu.experiments.store import one_program
 
-    one_program(entries)
-    settings = summarise_settings(entries)
-    measures = EXPERIMENTS[name].measures(entries)
-    claims = judge(name, entries, measures)
-    return ExperimentSummary(name, recipe, tuple(entries), settings, measures, claims, wall_s)
+    times = wall_s or {}
+    one_program([entry for listed in entries.values() for entry in listed])
+    measures = {
+        name: {**EXPERIMENTS[name].measures(listed), **comparison_measures(listed)}
+        for name, listed in entries.items()
+    }
+    return tuple(
+        ExperimentSummary(
+            name,
+            recipe,
+            tuple(listed),
+            summarise_settings(listed),
+            measures[name],
+            judge(name, entries, measures),
+            times.get(name, 0.0),
+        )
+        for name, listed in entries.items()
+    )
 
 
 def _counts(summary: Summary) -> dict[str, Any]:

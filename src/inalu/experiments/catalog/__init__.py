@@ -6,17 +6,24 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from inalu.errors import InvalidArgument, check_choice
+from inalu.experiments.catalog.ablation import ABLATION
 from inalu.experiments.catalog.arithmetic import EXP1, EXP2
+from inalu.experiments.catalog.challenges import EXPERIMENT as CHALLENGES
 from inalu.experiments.catalog.functions import EXP3, EXP4, REGULARIZATION
+from inalu.experiments.catalog.images import MNIST
 from inalu.experiments.catalog.model import Experiment as Experiment
 from inalu.experiments.catalog.model import Ranges as Ranges
 from inalu.experiments.catalog.model import Selection as Selection
 from inalu.experiments.catalog.model import Stated as Stated
 from inalu.experiments.catalog.model import Treatment as Treatment
+from inalu.experiments.catalog.stability import STABILITY
 from inalu.experiments.catalog.treatments import treatments as treatments
 
 EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
-    {experiment.name: experiment for experiment in (EXP1, EXP2, EXP3, EXP4, REGULARIZATION)}
+    {
+        experiment.name: experiment
+        for experiment in (EXP1, EXP2, EXP3, EXP4, REGULARIZATION, CHALLENGES, ABLATION, STABILITY, MNIST)
+    }
 )
 
 

@@ -1,4 +1,4 @@
-"""Experiments 3 and 4: two layers learn an operation on two sums of inputs; and the text's word on regularisation."""
+"""Experiments 3 and 4: two layers learn an operation on two sums of inputs; the text on regularisation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def initialisations() -> Iterator[Initialisation]:
     """Every triple of means with every standard deviation, in the order of Table 1."""
     for means in itertools.product(MEANS.value, repeat=3):
         for std in STANDARD_DEVIATIONS.value:
-            yield Initialisation(*means, std)
+            yield Initialisation(means[0], means[1], means[2], std)
 
 
 def _cases_of_3(experiment: Experiment, treatment: Treatment, selection: Selection) -> Iterator[Case]:
@@ -59,7 +59,7 @@ def _cases_of_3(experiment: Experiment, treatment: Treatment, selection: Selecti
 
 
 def _measures_of_3(entries: Sequence[Entry]) -> dict[str, Any]:
-    """Table 1: the largest error of a triple of means, over both standard deviations, and the share solved."""
+    """Table 1: the largest error of a triple of means, over both deviations, and how many are solved."""
     cells: dict[tuple[tuple[float, float, float], str], list[Entry]] = {}
     for entry in entries:
         if entry.setting.initialisation is not None:

@@ -15,7 +15,7 @@ from inalu.experiments.job import Case, Decisions
 from inalu.experiments.record import Entry
 from inalu.tasks import OPERATIONS, ROWS, Distribution, parse_distribution
 
-T = TypeVar("T")
+T = TypeVar("T", covariant=True)
 
 
 @dataclass(frozen=True)

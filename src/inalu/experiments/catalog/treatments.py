@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inalu.engine.recipe import AUTHORS_CODE, RECIPES
 from inalu.experiments.catalog.model import Treatment
@@ -29,7 +30,7 @@ class StandardNormalWithin2:
         """Smallest and largest value."""
         return -2.0, 2.0
 
-    def draw(self, key: Key, shape: random.Shape, *, start: int = 0) -> np.ndarray:  # type: ignore[type-arg]
+    def draw(self, key: Key, shape: random.Shape, *, start: int = 0) -> NDArray[np.float32]:
         """Draw float32 numbers from index ``start`` of the stream on."""
         out = np.empty(shape, np.float32)
         random.fill(out, key, _quantile, start=start)

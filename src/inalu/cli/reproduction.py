@@ -1,0 +1,168 @@
+"""The answer of ``inalu reproduce`` as a person reads it in a terminal: counts beside the published, claims."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
+
+from inalu.experiments.catalog import EXPERIMENTS
+from inalu.experiments.published import Summary, table_1
+from inalu.experiments.record import threshold_for
+from inalu.experiments.summary import ExperimentSummary, JudgedClaim, Reproduction, SettingSummary
+from inalu.progress import duration
+from inalu.tasks import OPERATIONS
+
+# Piped output is not cut to a terminal's width.
+PIPE_WIDTH = 160
+_MARKS = {True: ("✓", "green"), False: ("✗", "red"), None: ("?", "dim")}
+
+
+def show(answer: Reproduction, store: Path) -> None:
+    """Print the answer to standard output."""
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
+    for experiment in answer.experiments:
+        console.print(Text(f"\n{EXPERIMENTS[experiment.experiment].title}", style="bold"))
+        console.print(Text(_caption(experiment, answer), style="dim"))
+        if experiment.experiment == "exp3":
+            console.print(_table_1(experiment))
+        elif experiment.experiment in _MEASURED:
+            console.print(_measured(experiment))
+        else:
+            console.print(_counts(experiment))
+        if _one_model_twice(experiment):
+            console.print(
+                Text("With one output nalu-matrix and nalu-vector are one model: trained once, shown twice.",
+                     style="dim")
+            )  # fmt: skip
+        for claim in experiment.claims:
+            console.print(_claim(claim))
+    runs = sum(experiment.runs for experiment in answer.experiments)
+    console.print(Text(f"\n{runs:,} runs in {duration(answer.wall_s)}, kept in {store}.", style="dim"))
+
+
+def _caption(experiment: ExperimentSummary, answer: Reproduction) -> str:
+    threshold = threshold_for(experiment.experiment)
+    return (
+        f"{experiment.recipe}, {answer.backend}, {experiment.runs:,} runs. "
+        f"Solved: extrapolation MSE {threshold}; in brackets the published counts."
+    )
+
+
+def _counts(experiment: ExperimentSummary) -> Grid:
+    """Solved runs: a row for each model and distribution, a column for each operation."""
+    operations = [
+        name for name in OPERATIONS if any(s.setting.operation == name for s in experiment.settings)
+    ]
+    operations += sorted({s.setting.operation for s in experiment.settings} - set(operations))
+    grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim", show_edge=False)
+    for title in ("model", "train → extrapolation"):
+        grid.add_column(title, overflow="fold")
+    for operation in operations:
+        grid.add_column(operation, justify="right")
+    for (model, ranges), cells in _rows(experiment.settings):
+        grid.add_row(model, ranges, *(_cell(cells.get(operation)) for operation in operations))
+    return grid
+
+
+def _rows(
+    settings: tuple[SettingSummary, ...],
+) -> Iterator[tuple[tuple[str, str], dict[str, SettingSummary]]]:
+    rows: dict[tuple[str, str], dict[str, SettingSummary]] = {}
+    for summary in settings:
+        s = summary.setting
+        rows.setdefault((s.model, f"{s.train} → {s.extrapolation}"), {})[s.operation] = summary
+    yield from rows.items()
+
+
+def _cell(summary: SettingSummary | None) -> Text:
+    if summary is None:
+        return Text("–", style="dim")
+    text = Text(_share(summary.ours))
+    if summary.published is not None:
+        text.append(f" ({_share(summary.published)})", style="dim")
+    return text
+
+
+def _share(summary: Summary) -> str:
+    return f"{summary.solved_extrapolation}/{summary.runs}"
+
+
+def _table_1(experiment: ExperimentSummary) -> Grid:
+    """Table 1 of the paper: largest error and share solved of each triple of means, ours and theirs."""
+    operations = [
+        name for name in OPERATIONS if any(s.setting.operation == name for s in experiment.settings)
+    ]
+    grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim", show_edge=False)
+    for title in ("G", "M̂", "Ŵ"):
+        grid.add_column(title, justify="right")
+    for operation in operations:
+        grid.add_column(f"{operation}: max MSE, solved", justify="right")
+    published = table_1()
+    cells: dict[tuple[float, float, float], dict[str, Text]] = {}
+    for row in experiment.measures["table_1"]:
+        means = (row["mean_gate"], row["mean_m_hat"], row["mean_w_hat"])
+        theirs = published.get((means, row["operation"]))
+        good = row["solved_extrapolation"] == row["runs"]
+        text = Text(
+            f"{_error(row['max_mse_extrapolation'])} {row['solved_extrapolation'] / row['runs']:.0%}",
+            style="bold" if good else "",
+        )
+        if theirs is not None:
+            share = theirs.solved_extrapolation / theirs.runs
+            text.append(f" ({_error(theirs.max_mse_extrapolation)} {share:.0%})", style="dim")
+        cells.setdefault(means, {})[row["operation"]] = text
+    for means, columns in sorted(cells.items()):
+        grid.add_row(*(f"{mean:g}" for mean in means), *(columns.get(o, Text("–")) for o in operations))
+    return grid
+
+
+def _error(mse: float | None) -> str:
+    return "∞" if mse is None else f"{mse:.1e}"
+
+
+#: Experiments whose answer is what they measure rather than what they solve.
+_MEASURED = {"regularization": "stages", "stability": "non_finite", "mnist": "accuracies"}
+
+
+def _measured(experiment: ExperimentSummary) -> Grid:
+    rows = experiment.measures[_MEASURED[experiment.experiment]]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim", show_edge=False)
+    for name in names:
+        text = any(isinstance(row.get(name), str) for row in rows)
+        grid.add_column(name.replace("_", " "), justify="left" if text else "right")
+    for row in rows:
+        grid.add_row(*(_value(row.get(name)) for name in names))
+    return grid
+
+
+def _value(value: object) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def _one_model_twice(experiment: ExperimentSummary) -> bool:
+    shown: dict[str, set[str]] = {}
+    for entry in experiment.entries:
+        shown.setdefault(entry.record.key, set()).add(entry.setting.model)
+    return any({"nalu-matrix", "nalu-vector"} <= models for models in shown.values())
+
+
+def _claim(claim: JudgedClaim) -> Text:
+    mark, style = _MARKS[claim.holds]
+    text = Text(f"{mark} ", style=style).append(f"{claim.claim} (line {claim.line})", style="default")
+    ours = "cannot be told from these runs" if claim.ours is None else f"ours: {_figure(claim.ours)}"
+    theirs = "" if claim.published is None else f"; published: {_figure(claim.published)}"
+    return text.append(f"\n    {ours}{theirs}", style="dim")
+
+
+def _figure(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.3g}"

@@ -1,0 +1,56 @@
+"""The claims of the text, one by one, as data: where each stands, and how runs are asked whether it holds.
+
+A claim is measured the same way on our runs and on the published ones. It is judged only when every setting
+it speaks of has as many runs as in the paper; before that, and where it is no matter of runs at all, it
+cannot be told. "All" means every run, "almost all" nine in ten, and a number of the text holds within a
+factor of 10, since the errors that it averages span more than that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from inalu.experiments import evidence
+from inalu.experiments.claims.experiments import CLAIMS as _OF_EXPERIMENTS
+from inalu.experiments.claims.method import CLAIMS as _OF_THE_METHOD
+from inalu.experiments.claims.model import Claim as Claim
+from inalu.experiments.claims.model import Finding as Finding
+from inalu.experiments.evidence import Evidence
+from inalu.experiments.record import Entry
+from inalu.experiments.summary import JudgedClaim
+
+CLAIMS: tuple[Claim, ...] = (*_OF_EXPERIMENTS, *_OF_THE_METHOD)
+
+
+def judge(
+    experiment: str, entries: Mapping[str, Sequence[Entry]], measures: Mapping[str, Mapping[str, Any]]
+) -> tuple[JudgedClaim, ...]:
+    """Judge the claims that belong to an experiment, with the runs of all experiments at hand."""
+    mine = evidence.ours(entries, measures)
+    theirs = _published()
+    judged = []
+    for claim in CLAIMS:
+        if claim.experiment != experiment:
+            continue
+        told = all(mine.enough(name, repetitions) for name, repetitions in claim.needs)
+        found = claim.measure(mine) if told else Finding(None, None)
+        known = claim.needs and all(name in theirs.outcomes for name, _ in claim.needs)
+        files = claim.measure(theirs).shown if known else None
+        judged.append(
+            JudgedClaim(claim.experiment, claim.text, claim.line, *found, _both(claim.stated, files))
+        )
+    return tuple(judged)
+
+
+@cache
+def _published() -> Evidence:
+    return evidence.published()
+
+
+def _both(stated: str | None, files: float | str | None) -> float | str | None:
+    if stated is None or files is None:
+        return files if stated is None else stated
+    shown = f"{files:.3g}" if isinstance(files, float) else files
+    return f"text: {stated}; published runs: {shown}"
