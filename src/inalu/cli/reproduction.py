@@ -1,4 +1,4 @@
-"""The answer of ``inalu reproduce`` as a person reads it in a terminal: counts beside the published, claims."""
+"""The answer of ``inalu reproduce`` in a terminal: counts beside the published ones, and claims."""
 
 from __future__ import annotations
 

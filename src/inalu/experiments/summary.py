@@ -188,6 +188,13 @@ def summarise_experiments(
     )
 
 
+def summarise_experiment(
+    name: str, recipe: str, entries: Sequence[Entry], *, wall_s: float = 0.0
+) -> ExperimentSummary:
+    """Say all that there is to say of one experiment alone; see `summarise_experiments`."""
+    return summarise_experiments(recipe, {name: entries}, wall_s={name: wall_s})[0]
+
+
 def _counts(summary: Summary) -> dict[str, Any]:
     names = (
         "runs", "solved_interpolation", "solved_extrapolation", "solved_both", "exact_formula",

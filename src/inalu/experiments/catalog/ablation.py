@@ -36,8 +36,8 @@ class Part:
 
     label: str
     source: str
-    options: MappingProxyType[str, Any] = field(default=_NONE)
-    decisions: MappingProxyType[str, Any] = field(default=_NONE)
+    options: MappingProxyType[str, Any] = field(default_factory=lambda: _NONE)
+    decisions: MappingProxyType[str, Any] = field(default_factory=lambda: _NONE)
     cell: str | None = None
 
 
