@@ -33,7 +33,7 @@ class Html(str):
 Cell = str | int | float | None
 
 # Letters up to which a cell is not broken, and from which it gets room; columns from which names are pinned.
-_SHORT, _LONG, _MANY = 16, 40, 6
+_SHORT, _LONG, _MANY = 24, 40, 6
 _RIGHT = ' class="number"'
 
 
@@ -206,8 +206,18 @@ def _cell(value: Cell, right: bool) -> str:
         visible = value if not isinstance(value, Html) else re.sub("<[^>]*>", "", value)
         kind = ' class="short"' if len(visible) <= _SHORT else ' class="long"' if len(visible) > _LONG else ""
         return f"<td{kind}>{_text(value)}</td>"
-    shown = f"{value:,}" if hasattr(value, "__index__") else f"{value:.4g}"
-    return f'<td class="number">{shown.replace("-", "−", 1) if shown.startswith("-") else shown}</td>'
+    return f'<td class="number">{_number(value)}</td>'
+
+
+def _number(value: float) -> str:
+    if hasattr(value, "__index__"):
+        shown = f"{value:,}"
+    elif 1000 <= abs(value) < 1e7:
+        shown = f"{value:,.0f}"
+    else:
+        shown = re.sub(r"e([+-])0+", r"e\1", f"{value:.4g}").replace("e+", "e")
+    # A minus as wide as a digit.
+    return shown.replace("-", "−", 1) if shown.startswith("-") else shown
 
 
 def _box(inside: str, label: str, kind: str) -> Html:
