@@ -1,0 +1,267 @@
+"""Strip plots of the extrapolation errors: figures 3, 4 and 5 of the paper, a panel for each operation.
+
+In each lane the filled markers above are our runs, the hollow ones below the published runs. Colour and
+marker tell the models apart, so that neither is needed alone.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from inalu.errors import require_extra
+from inalu.experiments.published import Threshold, runs_of
+from inalu.experiments.record import Entry, threshold_for
+from inalu.experiments.summary import ExperimentSummary, by_setting
+from inalu.report import svg
+from inalu.report.words import FIGURES, in_order, model_name, number, operation_name
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Powers of ten between which errors are drawn; those beyond lie on the border.
+LOWEST, HIGHEST = -16, 16
+#: Of more runs than these in a lane, as many quantiles are drawn.
+MOST_POINTS = 40
+
+_LANE = 0.105
+_WIDTH = 5.3
+_LEFT, _RIGHT, _TOP, _BOTTOM = 1.08, 0.16, 0.66, 0.52
+_INK, _SOFT, _BAND, _GROUND = "#1b1b1b", "#5f5f5f", "#f1f1f1", "#ffffff"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawing with its file's name, a title, and a text that says what it shows."""
+
+    name: str
+    svg: str
+    title: str
+    alternative: str
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a model's markers look."""
+
+    marker: str
+    fill: str
+    edge: str
+
+
+STYLES = {
+    "nalu-matrix": Style("v", "#cc79a7", "#a2447a"),
+    "nalu-vector": Style("^", "#cc79a7", "#a2447a"),
+    "inalu-shared": Style("s", "#e69f00", "#946200"),
+    "inalu-independent": Style("o", "#0072b2", "#004f7c"),
+}
+_OTHERS = tuple(Style(marker, "#009e73", "#006b4e") for marker in "DPX*<>")
+
+
+@dataclass(frozen=True)
+class Lane:
+    """The errors of one model on one distribution; None is not finite."""
+
+    model: str
+    distribution: str
+    ours: tuple[float | None, ...]
+    published: tuple[float | None, ...]
+
+
+def panels(summary: ExperimentSummary, models: Sequence[str], trains: Sequence[str]) -> dict[str, list[Lane]]:
+    """Return the lanes of each operation, in the orders given and then as they come."""
+    groups = by_setting(summary.entries)
+    lanes: dict[str, list[Lane]] = {}
+    for operation in in_order((s.operation for s in groups), ("add", "sub", "mul", "div")):
+        mine = [s for s in groups if s.operation == operation]
+        for train in in_order((s.train for s in mine), trains):
+            for model in in_order((s.model for s in mine if s.train == train), models):
+                for setting in mine:
+                    if (setting.train, setting.model) == (train, model):
+                        ours = _errors(groups[setting])
+                        theirs = tuple(_finite(run.mse_extrapolation) for run in runs_of(setting))
+                        label = f"{setting.train}\n→ {setting.extrapolation}"
+                        lanes.setdefault(operation, []).append(Lane(model, label, ours, theirs))
+    return lanes
+
+
+def draw(summary: ExperimentSummary, models: Sequence[str], trains: Sequence[str]) -> tuple[Picture, ...]:
+    """Draw the panels of an experiment, one an operation, on one scale.
+
+    Raises
+    ------
+    MissingExtra
+        Without matplotlib.
+    """
+    require_extra("matplotlib", "report")
+    threshold = threshold_for(summary.experiment)
+    found = panels(summary, models, trains)
+    shown = in_order((lane.model for lanes in found.values() for lane in lanes), models)
+    limits = _limits([lane for lanes in found.values() for lane in lanes])
+    pictures = []
+    for operation, lanes in found.items():
+        name = f"figure-{FIGURES[summary.experiment]}-{operation}"
+        title = f"{operation_name(operation)}: MSE over the extrapolation set"
+        alternative = describe(lanes, threshold)
+        drawn = _panel(name, title, lanes, shown, limits, threshold)
+        finished = svg.finish(drawn, name=name, title=title, alternative=alternative)
+        pictures.append(Picture(name, finished, title, alternative))
+    return tuple(pictures)
+
+
+def describe(lanes: Sequence[Lane], threshold: Threshold) -> str:
+    """Say in words what a panel shows.
+
+    Examples
+    --------
+    >>> from inalu.experiments.published import TEXT
+    >>> describe([Lane("inalu-shared", "U(-1,1)", (1e-9, 2.0), (1e-5,))], TEXT)
+    'Runs with an error ≤ 0.0001. iNALU (sw): 1 of 2 of ours, median 1; 1 of 1 published, median 1.00e-5.'
+    """
+    parts = []
+    for model in in_order((lane.model for lane in lanes), tuple(STYLES)):
+        said = []
+        for whose, side in (("of ours", "ours"), ("published", "published")):
+            errors = [e for lane in lanes if lane.model == model for e in getattr(lane, side)]
+            if errors:
+                solved = sum(e is not None and threshold.solved(e) for e in errors)
+                said.append(f"{solved} of {len(errors)} {whose}, median {number(_median(errors))}")
+        parts.append(f"{model_name(model)}: {'; '.join(said)}.")
+    return f"Runs with an error {threshold}. {' '.join(parts)}"
+
+
+def _panel(
+    name: str,
+    title: str,
+    lanes: Sequence[Lane],
+    models: Sequence[str],
+    limits: tuple[int, int],
+    threshold: Threshold,
+) -> str:
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    groups = in_order((lane.distribution for lane in lanes), ())
+    # A lane has a line for ours and one for the published; a group ends with a gap.
+    units = sum(2 * sum(lane.distribution == g for lane in lanes) + 1 for g in groups)
+    height = _TOP + _BOTTOM + _LANE * units
+    settings = {"svg.fonttype": "none", "svg.hashsalt": name, "font.family": "DejaVu Sans", "font.size": 8.5,
+                "text.color": _INK, "axes.edgecolor": _SOFT, "path.simplify": False}  # fmt: skip
+    with rc_context(settings):
+        figure = Figure(figsize=(_WIDTH, height), facecolor=_GROUND)
+        axes = figure.add_axes(
+            (_LEFT / _WIDTH, _BOTTOM / height, 1 - (_LEFT + _RIGHT) / _WIDTH, _LANE * units / height)
+        )
+        _fill(axes, lanes, groups, limits)
+        _scale(axes, limits, units, threshold)
+        figure.text(0.1 / _WIDTH, 1 - 0.16 / height, title, fontsize=10, weight="bold", va="center")
+        _legend(figure, models, 1 - 0.36 / height)
+        stream = io.StringIO()
+        figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None}, facecolor=_GROUND)
+    return stream.getvalue()
+
+
+def _fill(axes: Axes, lanes: Sequence[Lane], groups: Sequence[str], limits: tuple[int, int]) -> None:
+    y, ticks = 0.0, []
+    for index, group in enumerate(groups):
+        top = y
+        y += 0.5
+        for lane in (lane for lane in lanes if lane.distribution == group):
+            style = style_of(lane.model)
+            marks: dict[str, Any] = {"linestyle": "none", "marker": style.marker, "clip_on": False}
+            axes.plot(_places(lane.ours, limits), [y + 0.5] * min(len(lane.ours), MOST_POINTS),
+                      markersize=4.4, markerfacecolor=style.fill, markeredgecolor=style.edge,
+                      markeredgewidth=0.4, alpha=0.8, **marks)  # fmt: skip
+            axes.plot(_places(lane.published, limits), [y + 1.5] * min(len(lane.published), MOST_POINTS),
+                      markersize=3.6, markerfacecolor="none", markeredgecolor=style.edge,
+                      markeredgewidth=0.7, **marks)  # fmt: skip
+            y += 2
+        y += 0.5
+        ticks.append((top + y) / 2)
+        if index % 2 == 0:
+            axes.axhspan(top, y, color=_BAND, zorder=0, linewidth=0)
+    axes.set_yticks(ticks, groups, fontsize=7.5)
+    axes.tick_params(axis="y", length=0, labelcolor=_INK)
+
+
+def _scale(axes: Axes, limits: tuple[int, int], units: float, threshold: Threshold) -> None:
+    low, high = limits
+    axes.set_xlim(low - 0.6, high + 3.4)
+    axes.set_ylim(units, 0)
+    step = 4 if high - low > 12 else 2
+    powers = [p for p in range(low, high + 1) if p % step == 0]
+    labels = [f"10{str(p).translate(_SUPERSCRIPT)}" for p in powers]
+    axes.set_xticks([*powers, high + 2.4], [*labels, "not\nfinite"], fontsize=7.5)
+    axes.tick_params(axis="x", color=_SOFT, labelcolor=_INK, length=3)
+    axes.axvline(high + 1.2, color=_SOFT, linewidth=0.6)
+    line = math.log10(threshold.limit)
+    axes.axvline(line, color=_INK, linewidth=1, linestyle=(0, (4, 2)), zorder=1)
+    axes.text(line, -0.35, f"solved: {threshold}", fontsize=7.5, ha="center", va="bottom")
+    axes.set_xlabel("mean squared error", fontsize=8, labelpad=2)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.set_facecolor("none")
+
+
+def _legend(figure: Any, models: Sequence[str], y: float) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], linestyle="none", marker=style_of(m).marker, markersize=4.8, label=model_name(m),
+               markerfacecolor=style_of(m).fill, markeredgecolor=style_of(m).edge, markeredgewidth=0.5)
+        for m in models
+    ]  # fmt: skip
+    handles.append(
+        Line2D([], [], linestyle="none", marker="o", markersize=4, markerfacecolor="none", label="hollow: published",
+               markeredgecolor=_SOFT, markeredgewidth=0.8)
+    )  # fmt: skip
+    figure.legend(
+        handles=handles, loc="center left", bbox_to_anchor=(0.0, y), ncols=len(handles), frameon=False,
+        fontsize=7.2, handletextpad=0.1, columnspacing=0.7, borderpad=0, borderaxespad=0.4,
+    )  # fmt: skip
+
+
+def style_of(model: str) -> Style:
+    """Return a model's style; models that are not the paper's take turns."""
+    return STYLES.get(model) or _OTHERS[sum(map(ord, model)) % len(_OTHERS)]
+
+
+_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def _places(errors: Sequence[float | None], limits: tuple[int, int]) -> list[float]:
+    """Where errors lie on the axis: powers of ten, at most `MOST_POINTS` of them."""
+    low, high = limits
+    ordered = sorted(math.inf if e is None else e for e in errors)
+    if len(ordered) > MOST_POINTS:
+        last = len(ordered) - 1
+        ordered = [ordered[round(i * last / (MOST_POINTS - 1))] for i in range(MOST_POINTS)]
+    return [
+        high + 2.4 if not math.isfinite(e) else min(max(math.log10(e) if e > 0 else low, low), high)
+        for e in ordered
+    ]
+
+
+def _limits(lanes: Sequence[Lane]) -> tuple[int, int]:
+    errors = [e for lane in lanes for e in (*lane.ours, *lane.published) if e is not None and e > 0]
+    powers = [math.log10(e) for e in errors] or [0.0]
+    low = min(-8, math.floor(min(powers)))
+    high = max(0, math.ceil(max(powers)))
+    return max(LOWEST, low), min(HIGHEST, high)
+
+
+def _errors(entries: Sequence[Entry]) -> tuple[float | None, ...]:
+    return tuple(_finite(entry.record.mse_extrapolation) for entry in entries)
+
+
+def _finite(error: float | None) -> float | None:
+    return error if error is not None and math.isfinite(error) else None
+
+
+def _median(errors: Sequence[float | None]) -> float | None:
+    ordered = sorted(math.inf if e is None else e for e in errors)
+    middle = (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
+    return _finite(middle)

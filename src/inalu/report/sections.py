@@ -1,0 +1,274 @@
+"""The page's sections: what each experiment shows, the claims, what differs, what is missing, where it is from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from inalu.experiments.catalog import EXPERIMENTS, treatments
+from inalu.experiments.claims import judge
+from inalu.experiments.published import THRESHOLDS
+from inalu.experiments.record import threshold_for
+from inalu.experiments.summary import ExperimentSummary, JudgedClaim, by_setting
+from inalu.page import Html, badge, escape, figure, table
+from inalu.report import tables
+from inalu.report.closed import ROWS, SEEDS, ClosedForms
+from inalu.report.figures import MOST_POINTS, Picture
+from inalu.report.material import Material, program_of
+from inalu.report.tables import Grid
+from inalu.report.words import FIGURES, listed, plain
+
+#: Name of the CSV beside the page, and of the folder with the drawings.
+RECORDS, DRAWINGS = "records.csv", "figures"
+# Measures that have tables of their own here.
+_SHOWN = ("table_1", "against_published", "pooled")
+_WORDS = {True: ("holds", "good"), False: ("does not hold", "bad"), None: ("cannot be told", "unsure")}
+_SIDE_BY_SIDE = (
+    "display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,26rem),1fr));gap:0 1.25rem"
+)
+
+Part = tuple[str, Html]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What was made beside the tables: drawings by experiment, and closed forms where they are shown."""
+
+    pictures: Mapping[str, tuple[Picture, ...]] = field(default_factory=dict)
+    closed: ClosedForms | None = None
+    closed_of_main: ClosedForms | None = None
+
+
+def sections(material: Material, drawn: Drawn) -> list[Part]:
+    """Return the headings and bodies of the page."""
+    found: list[Part] = [("In short", _short(material, drawn)), ("The claims of the text", _claims(material))]
+    for summary in material.experiments:
+        found.append((EXPERIMENTS[summary.experiment].title, _experiment(summary, material, drawn)))
+    if material.comparisons:
+        found.append(("Where ours differ from the published runs", _different(material)))
+    if material.others or drawn.closed is not None:
+        found.append(("The recipes side by side", _recipes(material, drawn)))
+    found.append(("Where this comes from", _provenance(material)))
+    return found
+
+
+def claims_of(material: Material) -> tuple[JudgedClaim, ...]:
+    """Return every claim of the text; those on experiments without runs cannot be told."""
+    held = {s.experiment: s.claims for s in material.experiments}
+    return tuple(
+        claim
+        for name in EXPERIMENTS
+        for claim in (held[name] if name in held else judge(name, {}, {}))
+    )  # fmt: skip
+
+
+def verdicts(claims: Sequence[JudgedClaim]) -> str:
+    """Count verdicts in words.
+
+    Examples
+    --------
+    >>> verdicts([JudgedClaim("exp1", "c", 1, True, None, None)])
+    '1 holds, 0 do not hold, 0 cannot be told'
+    """
+    yes, no, open_ = (sum(c.holds is verdict for c in claims) for verdict in (True, False, None))
+    return f"{yes} {_hold(yes)}, {no} {'does' if no == 1 else 'do'} not hold, {open_} cannot be told"
+
+
+def _hold(count: int) -> str:
+    return "holds" if count == 1 else "hold"
+
+
+def missing(material: Material) -> list[str]:
+    """Say what the catalogue has by default and the store has not, with the command that adds it."""
+    said = []
+    option = "" if material.recipe == "PAPER" else f" --recipe {material.recipe}"
+    for gap in material.gaps:
+        data = " --data FOLDER" if EXPERIMENTS[gap.experiment].needs == "data" else ""
+        command = f"inalu reproduce {gap.experiment}{option}{data}"
+        what = "no runs" if not gap.have else f"{gap.have:,} of {gap.wanted:,} runs"
+        said.append(f"{gap.experiment}: {what}; {command} adds them.")
+    return said
+
+
+def _short(material: Material, drawn: Drawn) -> Html:
+    claims = claims_of(material)
+    tests = [c for found in material.comparisons.values() for c in found]
+    facts = [f"Of {len(claims)} claims of the text, {verdicts(claims)}."]
+    if tests:
+        plausible = sum(c.plausible for c in tests)
+        facts.append(
+            f"In {plausible:,} of {len(tests):,} settings the published count is plausible under ours "
+            "(Fisher's test, corrected by Holm's method)."
+        )
+    parts = [_paragraphs(facts)]
+    grid = tables.overview(material.experiments, drawn.closed_of_main)
+    if grid.rows:
+        parts.append(_table(grid))
+    gaps = missing(material)
+    if gaps:
+        items = "".join(f"<li>{escape(sentence)}</li>" for sentence in gaps)
+        parts.append(Html(f"<p>Not all of the catalogue is in this store:</p><ul>{items}</ul>"))
+    return _joined(parts)
+
+
+def _claims(material: Material) -> Html:
+    claims = claims_of(material)
+    rows = [
+        (c.claim, badge(*_WORDS[c.holds]), plain(c.ours), plain(c.published), c.experiment, f"line {c.line}")
+        for c in claims
+    ]
+    head = ("claim", "verdict", "ours", "published", "experiment", "TeX source")
+    caption = f"{verdicts(claims).capitalize()}. A claim is judged when its runs are as many as in the paper."
+    return table(head, rows, caption=caption)
+
+
+def _experiment(summary: ExperimentSummary, material: Material, drawn: Drawn) -> Html:
+    name = summary.experiment
+    first, last = EXPERIMENTS[name].lines
+    where = f"line {first}" if first == last else f"lines {first} to {last}"
+    seeds = {e.record.seed for e in summary.entries}
+    facts = [
+        f"{_counted(summary.runs, 'run')} of {_counted(len(summary.settings), 'setting')}, "
+        f"{_counted(len(seeds), 'seed')}, recipe {summary.recipe}; {where} of the paper's TeX source."
+    ]
+    twice = _shown_twice(summary)
+    if twice:
+        facts.append(twice)
+    parts = [_paragraphs(facts)]
+    if name in drawn.pictures:
+        parts.append(_pictures(name, drawn.pictures[name]))
+    if name == "exp3":
+        parts.append(_table(tables.first_table(summary)))
+    if name in material.comparisons:
+        closed = drawn.closed_of_main
+        own = [threshold_for(name)]
+        others = [t for t in THRESHOLDS if t not in own]
+        parts.append(_table(tables.pooled(summary, own, closed)))
+        parts.append(_fold("The same at the other thresholds in use", tables.pooled(summary, others, closed)))
+        parts.append(_fold("Every setting", tables.settings(summary, material.comparisons[name], closed)))
+    measures = [tables.measure(n, value) for n, value in summary.measures.items() if n not in _SHOWN]
+    parts += [_table(grid) for grid in measures if grid.rows and grid.head]
+    if name not in material.comparisons and not measures:
+        parts.append(_table(tables.settings(summary, ())))
+    return _joined(parts)
+
+
+def _shown_twice(summary: ExperimentSummary) -> str:
+    """With one output, the NALU's two gates are one model: say so where both are shown."""
+    keys: dict[str, set[frozenset[str]]] = {}
+    for setting, runs in by_setting(summary.entries).items():
+        keys.setdefault(setting.model, set()).add(frozenset(e.record.key for e in runs))
+    matrix, vector = keys.get("nalu-matrix"), keys.get("nalu-vector")
+    if not matrix or matrix != vector:
+        return ""
+    return "With one output a matrix gate and a vector gate are the same model: its runs are shown under both names."
+
+
+def _pictures(name: str, pictures: Iterable[Picture]) -> Html:
+    drawings = [
+        figure(
+            p.svg, title=p.title, description=p.alternative, least_width=300,
+            caption=Html(f'<a href="{DRAWINGS}/{p.name}.svg">{escape(p.name)}.svg</a>'),
+        )
+        for p in pictures
+    ]  # fmt: skip
+    caption = (
+        f"Figure {FIGURES[name]} of the paper. Filled marks are our runs, the hollow ones below them the published runs; "
+        f"the dashed line is the paper's threshold. Errors beyond the axis lie on its end. Of more than {MOST_POINTS} "
+        f"runs in a lane, {MOST_POINTS} evenly spaced quantiles are drawn, the least and the largest among them."
+    )
+    return Html(f'<p>{escape(caption)}</p><div style="{_SIDE_BY_SIDE}">{"".join(drawings)}</div>')
+
+
+def _different(material: Material) -> Html:
+    parts = []
+    for name, found in material.comparisons.items():
+        plausible = sum(c.plausible for c in found)
+        parts.append(
+            f"{name}: the published count is plausible under ours in {plausible} of {len(found)} settings."
+        )
+    grid = tables.different(material.comparisons)
+    said = _paragraphs([" ".join(parts), _weak(material)])
+    if not grid.rows:
+        return _joined([said, _paragraphs(["No setting differs by more than chance allows."])])
+    return _joined([said, _table(grid)])
+
+
+def _weak(material: Material) -> str:
+    """What an absence of differences is worth."""
+    fewest = min(c.ours[1] for found in material.comparisons.values() for c in found)
+    return (
+        f"Ours are from {fewest} runs a setting on, the published 10 (20 in experiment 3): after Holm's correction "
+        "only large differences show, so 'plausible' does not mean 'equal'."
+    )
+
+
+def _recipes(material: Material, drawn: Drawn) -> Html:
+    shown = [(material.recipe, material.experiments), *material.others]
+    published = [
+        (name, [s for s in found if s.experiment in FIGURES or s.experiment == "exp3"])
+        for name, found in shown
+    ]
+    parts = [_table(tables.recipes(published, drawn.closed))]
+    if drawn.closed is not None:
+        parts.append(
+            _paragraphs([
+                f"'{tables.CLOSED}' is least squares on values and on logarithms, and the ratio and the product of two "
+                f"sums, rounded to -1, 0 and 1: computed from {ROWS:,} training rows for each of {SEEDS} seeds a task, "
+                "without any training. A search that solves these tasks has not shown that networks are needed for them."
+            ])
+        )  # fmt: skip
+    return _joined(parts)
+
+
+def _provenance(material: Material) -> Html:
+    entries = [e for s in material.experiments for e in s.entries]
+    programs: dict[tuple[str, int], list[str]] = {}
+    for summary in material.experiments:
+        for entry in summary.entries:
+            named = programs.setdefault(program_of(entry), [])
+            if summary.experiment not in named:
+                named.append(summary.experiment)
+    versions: dict[str, set[str]] = {}
+    for entry in entries:
+        for library, version in entry.record.versions:
+            versions.setdefault(library, set()).add(version)
+    first = entries[0].record.specification
+    known = treatments().get(material.recipe)
+    rows: list[tuple[str, str]] = [
+        ("recipe", material.recipe + (f": {known.about}" if known is not None else "")),
+        *(
+            (f"backend {backend}", f"algorithm version {algorithm}; {listed(names)}")
+            for (backend, algorithm), names in sorted(programs.items())
+        ),
+        ("training", f"{first.dtype}, {first.rows:,} rows a set"),
+        ("evaluation", f"float64, version {first.evaluation}"),
+        *((library, ", ".join(sorted(found))) for library, found in sorted(versions.items())),
+        ("published runs", "the files of the authors' experiments 1 to 4, as they published them"),
+    ]
+    note = Html(
+        f'<p>All {len(material.records):,} records of the store are in <a href="{RECORDS}">{RECORDS}</a>, one row '
+        "for each run of a setting. The paper: Schlör, Ring, Hotho, iNALU: Improved Neural Arithmetic Logic Unit, "
+        "2020, arXiv:2003.07629; lines are those of its TeX source.</p>"
+    )
+    return _joined([table(("what", "value"), rows), note])
+
+
+def _table(grid: Grid) -> Html:
+    return table(grid.head, grid.rows, caption=grid.caption)
+
+
+def _fold(summary: str, grid: Grid) -> Html:
+    return Html(f"<details><summary>{escape(summary)}</summary>{_table(grid)}</details>")
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def _paragraphs(texts: Iterable[str]) -> Html:
+    return Html("".join(f"<p>{escape(text)}</p>" for text in texts))
+
+
+def _joined(parts: Iterable[Html]) -> Html:
+    return Html("\n".join(parts))

@@ -1,0 +1,299 @@
+"""Tables of counts: a head and rows of texts, which the page and the terminal show alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from inalu.experiments.catalog import EXPERIMENTS
+from inalu.experiments.compare import Comparison, Pooled, pool
+from inalu.experiments.published import EXPERIMENTS as PUBLISHED
+from inalu.experiments.published import THRESHOLDS, Summary, Threshold, table_1
+from inalu.experiments.record import Setting, threshold_for
+from inalu.experiments.statistics import wilson
+from inalu.experiments.summary import ExperimentSummary, by_setting, summarise_settings
+from inalu.page import Cell, badge
+from inalu.report.closed import ClosedForms
+from inalu.report.words import (
+    NOTHING,
+    in_order,
+    model_name,
+    number,
+    operation_name,
+    plain,
+    probability,
+    share,
+)
+
+CLOSED = "closed form, no network"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table: titles of its columns, rows of cells, and what it shows."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    caption: str = ""
+
+
+def overview(summaries: Sequence[ExperimentSummary], closed: ClosedForms | None = None) -> Grid:
+    """Return solved runs by experiment, operation and model: ours, and the published in brackets."""
+    shown = [s for s in summaries if s.experiment in PUBLISHED]
+    models = in_order((e.setting.model for s in shown for e in s.entries), EXPERIMENTS["exp1"].models.value)
+    rows = []
+    for summary in shown:
+        shares = {(p.operation, p.model): p for p in pool(summary.entries)}
+        for operation in _operations(summary, {operation for operation, _ in shares}):
+            cells = [_brief(shares.get((operation, model))) for model in models]
+            if closed is not None:
+                cells.append(_closed(closed, summary, operation, threshold_for(summary.experiment)))
+            rows.append((summary.experiment, operation_name(operation), *cells))
+    head = ("experiment", "operation", *map(model_name, models), *([CLOSED] if closed else []))
+    return Grid(
+        head,
+        tuple(rows),
+        "Solved runs on the extrapolation set, ours and (in brackets) the published: MSE ≤ 1e-4, in exp3 < 1e-3.",
+    )
+
+
+def pooled(
+    summary: ExperimentSummary, thresholds: Sequence[Threshold], closed: ClosedForms | None = None
+) -> Grid:
+    """Return shares pooled over distributions, with intervals that take runs of one seed as one cluster."""
+    found = [{(p.operation, p.model): p for p in pool(summary.entries, t)} for t in thresholds]
+    rows = []
+    for operation in _operations(summary, {operation for operation, _ in found[0]}):
+        for model in _models(summary, {m for o, m in found[0] if o == operation}):
+            cells: list[str] = []
+            for limit, shares in zip(thresholds, found, strict=True):
+                cells += _sides(shares[operation, model])
+                if closed is not None:
+                    cells.append(_closed(closed, summary, operation, limit))
+            rows.append((operation_name(operation), model_name(model), *cells))
+    return Grid(
+        _head(("operation", "model"), thresholds, closed),
+        tuple(rows),
+        "Solved runs over all distributions: count · share (95 % interval). Runs of one seed count as one cluster, "
+        "since restarts repeat from one distribution to the next.",
+    )
+
+
+def settings(
+    summary: ExperimentSummary, comparisons: Sequence[Comparison], closed: ClosedForms | None = None
+) -> Grid:
+    """Return each setting's counts at every threshold in use, its medians, and the test against the published."""
+    by_threshold = [
+        {found.setting: found for found in summarise_settings(summary.entries, limit)} for limit in THRESHOLDS
+    ]
+    tests = {c.setting: c for c in comparisons}
+    rows = []
+    for setting in _settings(summary):
+        cells: list[Cell] = [
+            operation_name(setting.operation), model_name(setting.model), *_place(summary, setting)
+        ]  # fmt: skip
+        for limit, found in zip(THRESHOLDS, by_threshold, strict=True):
+            cells += [_counted(found[setting].ours), _counted(found[setting].published)]
+            if closed is not None:
+                cells.append(_fraction(closed.count([setting], limit)))
+        ours, theirs = by_threshold[0][setting].ours, by_threshold[0][setting].published
+        cells.append(number(ours.median_mse_extrapolation))
+        cells.append(NOTHING if theirs is None else number(theirs.median_mse_extrapolation))
+        cells.append(NOTHING if ours.exact_formula is None else f"{ours.exact_formula}/{ours.runs}")
+        rows.append((*cells, *_verdict(setting, tests)))
+    place = ("start (G, M̂, Ŵ; σ)",) if summary.experiment == "exp3" else ("trained on", "judged on")
+    return Grid(
+        (
+            *_head(("operation", "model", *place), THRESHOLDS, closed),
+            "median MSE, ours", "median MSE, published", "exact formula", "p (Holm)", "published count",
+        ),
+        tuple(rows),
+        "Solved runs: count · share (95 % interval of Wilson). p is Fisher's two-sided test of ours against the "
+        "published at the paper's threshold, corrected by Holm's method within the experiment.",
+    )  # fmt: skip
+
+
+def first_table(summary: ExperimentSummary) -> Grid:
+    """Return Table 1 of the paper: for each triple of means the largest error and the share solved."""
+    ours = {
+        ((row["mean_gate"], row["mean_m_hat"], row["mean_w_hat"]), row["operation"]): (
+            row["max_mse_extrapolation"], row["solved_extrapolation"], row["runs"],
+        )
+        for row in summary.measures.get("table_1", ())
+    }  # fmt: skip
+    theirs = {
+        cell: (s.max_mse_extrapolation, s.solved_extrapolation, s.runs) for cell, s in table_1().items()
+    }
+    operations = _operations(summary, {operation for _, operation in ours})
+    rows = []
+    for means in sorted({means for means, _ in theirs} | {means for means, _ in ours}):
+        cells: list[Cell] = [", ".join(f"{m:g}" for m in means)]
+        for operation in operations:
+            cells += [_maximum(ours.get((means, operation))), _maximum(theirs.get((means, operation)))]
+        rows.append(tuple(cells))
+    sides = [f"{operation_name(o)}, {side}" for o in operations for side in ("ours", "published")]
+    return Grid(
+        ("E[G], E[M̂], E[Ŵ]", *sides),
+        tuple(rows),
+        "The largest MSE over both standard deviations and all seeds, and the share of runs that are solved "
+        "(< 0.001). A tick marks a triple whose runs are all solved, as bold does in the paper.",
+    )
+
+
+def different(comparisons: Mapping[str, Sequence[Comparison]]) -> Grid:
+    """Return the settings in which ours and the published counts are not plausible under each other."""
+    rows = tuple(
+        (
+            name, operation_name(c.setting.operation), model_name(c.setting.model),
+            ", ".join(_place_of(c.setting)), _fraction(c.ours), _fraction(c.published),
+            probability(c.corrected), "ours solve more" if _more(c) else "ours solve fewer",
+        )
+        for name, found in comparisons.items() for c in found if not c.plausible
+    )  # fmt: skip
+    head = ("experiment", "operation", "model", "setting", "ours", "published", "p (Holm)", "direction")
+    return Grid(head, rows, "Settings whose counts differ by more than chance allows.")
+
+
+def recipes(
+    shown: Sequence[tuple[str, Sequence[ExperimentSummary]]], closed: ClosedForms | None = None
+) -> Grid:
+    """Return solved runs by experiment, operation and model under each recipe, and the published."""
+    by_recipe = [
+        {(s.experiment, p.operation, p.model): p for s in found for p in pool(s.entries)}
+        for _, found in shown
+    ]
+    cases = in_order((case for shares in by_recipe for case in shares), ())
+    models = EXPERIMENTS["exp1"].models.value
+    operations = EXPERIMENTS["exp1"].operations.value
+    cases.sort(key=lambda c: (c[0], _rank(c[1], operations), _rank(c[2], models)))
+    rows = []
+    for case in cases:
+        published = next((s[case].published_counts for s in by_recipe if case in s), None)
+        cells = [_share_of(shares.get(case)) for shares in by_recipe]
+        if closed is not None:
+            settings = {
+                e.setting for _, found in shown for s in found for e in s.entries
+                if (e.setting.experiment, e.setting.operation) == case[:2]
+            }  # fmt: skip
+            cells.append(_fraction(closed.count(settings, threshold_for(case[0]))))
+        rows.append((case[0], operation_name(case[1]), model_name(case[2]), *cells, _fraction(published)))
+    closing = [CLOSED] if closed is not None else []
+    return Grid(
+        ("experiment", "operation", "model", *(name for name, _ in shown), *closing, "published"),
+        tuple(rows),
+        "Solved runs over all distributions: count · share (95 % interval by seed).",
+    )
+
+
+def measure(name: str, value: Any) -> Grid:
+    """Return anything that an experiment measures as a table: rows of named values, or one row."""
+    listed = value if isinstance(value, (list, tuple)) else [value]
+    records = [item if isinstance(item, Mapping) else {"value": item} for item in listed]
+    columns = in_order((key for record in records for key in record), ())
+    rows = tuple(tuple(_measured(column, record.get(column)) for column in columns) for record in records)
+    return Grid(tuple(c.replace("_", " ") for c in columns), rows, name.replace("_", " ").capitalize() + ".")
+
+
+def _measured(column: str, value: Any) -> Cell:
+    if value is None and "mse" in column:
+        return "not finite"
+    return model_name(value) if column == "model" and isinstance(value, str) else plain(value)
+
+
+def _head(
+    first: Sequence[str], thresholds: Sequence[Threshold], closed: ClosedForms | None
+) -> tuple[str, ...]:
+    sides = ("ours", "published", *([CLOSED] if closed is not None else []))
+    return (*first, *(f"{side}, {limit}" for limit in thresholds for side in sides))
+
+
+def _sides(shares: Pooled) -> list[str]:
+    ours = share(*shares.counts, shares.interval or shares.naive)
+    if shares.published_counts is None:
+        return [ours, NOTHING]
+    return [ours, share(*shares.published_counts, shares.published_interval)]
+
+
+def _share_of(shares: Pooled | None) -> str:
+    return NOTHING if shares is None else share(*shares.counts, shares.interval or shares.naive)
+
+
+def _brief(shares: Pooled | None) -> str:
+    if shares is None:
+        return NOTHING
+    return f"{_fraction(shares.counts)} ({_fraction(shares.published_counts)})"
+
+
+def _fraction(counts: tuple[int, int] | None) -> str:
+    return NOTHING if counts is None else f"{counts[0]}/{counts[1]}"
+
+
+def _closed(closed: ClosedForms, summary: ExperimentSummary, operation: str, limit: Threshold) -> str:
+    mine = (e.setting for e in summary.entries if e.setting.operation == operation)
+    return _fraction(closed.count(mine, limit))
+
+
+def _counted(found: Summary | None) -> str:
+    if found is None:
+        return NOTHING
+    return share(found.solved_extrapolation, found.runs, wilson(found.solved_extrapolation, found.runs))
+
+
+def _maximum(cell: tuple[float | None, int, int] | None) -> Cell:
+    if cell is None:
+        return NOTHING
+    largest, solved, runs = cell
+    text = f"{number(largest)} ({100 * solved / runs:.0f} %)"
+    return badge(text, "good") if solved == runs else text
+
+
+def _verdict(setting: Setting, tests: Mapping[Setting, Comparison]) -> tuple[Cell, Cell]:
+    test = tests.get(setting)
+    if test is None:
+        return NOTHING, NOTHING
+    word = badge("plausible", "good") if test.plausible else badge("not plausible", "bad")
+    return probability(test.corrected), word
+
+
+def _more(test: Comparison) -> bool:
+    (ours, runs), (theirs, published) = test.ours, test.published
+    return ours * published > theirs * runs
+
+
+def _place(summary: ExperimentSummary, setting: Setting) -> tuple[str, ...]:
+    found = _place_of(setting)
+    return found if summary.experiment == "exp3" or len(found) == 2 else (*found, "")
+
+
+def _place_of(setting: Setting) -> tuple[str, ...]:
+    start = setting.initialisation
+    if start is None:
+        return setting.train, setting.extrapolation
+    return (f"{start.mean_gate:g}, {start.mean_m_hat:g}, {start.mean_w_hat:g}; {start.std:g}",)
+
+
+def _settings(summary: ExperimentSummary) -> list[Setting]:
+    """Settings in the order of the catalogue."""
+    experiment = EXPERIMENTS[summary.experiment]
+    trains = [r.train for r in (*experiment.ranges.value, *experiment.planned.value)]
+    found = list(by_setting(summary.entries))
+    return sorted(
+        found,
+        key=lambda s: (
+            _rank(s.operation, experiment.operations.value), _rank(s.model, experiment.models.value),
+            _rank(s.train, trains),
+        ),
+    )  # fmt: skip
+
+
+def _operations(summary: ExperimentSummary, found: Iterable[str]) -> list[str]:
+    return in_order(sorted(found), EXPERIMENTS[summary.experiment].operations.value)
+
+
+def _models(summary: ExperimentSummary, found: Iterable[str]) -> list[str]:
+    return in_order(sorted(found), EXPERIMENTS[summary.experiment].models.value)
+
+
+def _rank(value: str, preferred: Sequence[str]) -> tuple[int, str]:
+    return (preferred.index(value), "") if value in preferred else (len(preferred), value)

@@ -1,0 +1,119 @@
+"""Numbers, names and orders as the page shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+from inalu.experiments.statistics import Interval
+
+T = TypeVar("T")
+
+#: Models as the paper's captions call them.
+MODELS = {
+    "nalu-matrix": "NALU (m)",
+    "nalu-vector": "NALU (v)",
+    "inalu-shared": "iNALU (sw)",
+    "inalu-independent": "iNALU (iw)",
+}
+OPERATIONS = {"add": "a + b", "sub": "a − b", "mul": "a × b", "div": "a ÷ b"}
+#: The figures of the paper that show an experiment.
+FIGURES = {"exp1": 3, "exp2": 4, "exp4": 5}
+NOTHING = "–"
+
+
+def model_name(model: str) -> str:
+    """Return a model's name with its variant, where it has one.
+
+    Examples
+    --------
+    >>> model_name("inalu-shared"), model_name("inalu-shared, after 10 epochs"), model_name("nau")
+    ('iNALU (sw)', 'iNALU (sw), after 10 epochs', 'nau')
+    """
+    name, comma, rest = model.partition(",")
+    return f"{MODELS.get(name, name)}{comma}{rest}"
+
+
+def operation_name(operation: str) -> str:
+    """Return an operation as a formula, where it is one of the paper's."""
+    return OPERATIONS.get(operation, operation)
+
+
+def number(value: float | None, nothing: str = "not finite") -> str:
+    """Return an error with three digits.
+
+    Examples
+    --------
+    >>> number(43600.0), number(6.14e-15), number(0.5), number(None)
+    ('4.36e4', '6.14e-15', '0.5', 'not finite')
+    """
+    if value is None:
+        return nothing
+    if value == 0 or 1e-3 <= abs(value) < 1e4:
+        return f"{value:.3g}"
+    mantissa, _, exponent = f"{value:.2e}".partition("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def share(successes: int, runs: int, interval: Interval | None) -> str:
+    """Return a count with its interval in per cent.
+
+    Examples
+    --------
+    >>> share(25, 70, Interval(25 / 70, 0.26, 0.47)), share(1, 1, None)
+    ('25/70 · 36 % (26–47)', '1/1')
+    """
+    if interval is None:
+        return f"{successes}/{runs}"
+    low, middle, high = (f"{100 * x:.0f}" for x in (interval.low, interval.share, interval.high))
+    return f"{successes}/{runs} · {middle} % ({low}–{high})"
+
+
+def probability(p: float) -> str:
+    """Return a p-value.
+
+    Examples
+    --------
+    >>> probability(0.0421), probability(3e-9), probability(1.0)
+    ('0.042', '< 0.001', '1')
+    """
+    return "< 0.001" if p < 0.001 else f"{p:.2g}"
+
+
+def plain(value: object) -> str:
+    """Return any value of a measure or a claim as a text."""
+    if value is None:
+        return NOTHING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return number(value)
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(plain, value))
+    return str(value)
+
+
+def listed(names: Iterable[str]) -> str:
+    """Join names with commas and an "and".
+
+    Examples
+    --------
+    >>> listed(["a"]), listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def in_order(found: Iterable[T], preferred: Sequence[T]) -> list[T]:
+    """Return distinct values, the preferred ones first in their order, then the others as they come.
+
+    Examples
+    --------
+    >>> in_order(["div", "x", "add"], ["add", "sub", "div"])
+    ['add', 'div', 'x']
+    """
+    distinct = list(dict.fromkeys(found))
+    return [v for v in preferred if v in distinct] + [v for v in distinct if v not in preferred]
