@@ -40,7 +40,7 @@ def weighted_loss(layer: nn.Module, h: Tensor, y: Tensor, weight: Tensor) -> Ten
 
 
 def sampson_loss(layer: nn.Module, h: Tensor, y: Tensor, weight: Tensor) -> Tensor:
-    """Return the mean of (prediction - y)² / (1/weight + Σ_i (∂prediction/∂h_i)² · mean(h_i²)).
+    """Return the mean of (prediction - y)² / (1/weight + Σ_i (∂prediction/∂h_i)² · Σ_i h_i² / I).
 
     It is the squared distance, to first order, to what h would have to be (Sampson, 1982); the denominator
     counts as a constant in the gradient. Rows next to a pole of the prediction cannot rule the others.
@@ -48,11 +48,11 @@ def sampson_loss(layer: nn.Module, h: Tensor, y: Tensor, weight: Tensor) -> Tens
     inputs = h.detach()
     prediction: Tensor = layer(h)
     with torch.no_grad():
-        spread = (inputs**2).mean(dim=0)
+        size = (inputs**2).mean(dim=1, keepdim=True)
         columns = [_slopes(layer, inputs, o, prediction) for o in range(y.shape[-1])]
-        sensitivity = torch.stack([(slope**2 * spread).sum(dim=1) for slope in columns], dim=1)
+        slopes = torch.stack([(slope**2).sum(dim=1) for slope in columns], dim=1)
     error = prediction - y
-    return (error * error / (1.0 / weight + sensitivity)).mean()
+    return (weight * error * error / (1.0 + weight * slopes * size)).mean()
 
 
 def _slopes(layer: nn.Module, inputs: Tensor, output: int, like: Tensor) -> Tensor:
