@@ -22,7 +22,7 @@ DEFAULT_STORE = "inalu-runs.sqlite"
 @click.option("--store", type=click.Path(path_type=Path), default=DEFAULT_STORE, show_default=True,
               metavar="FILE", help="The results that `inalu reproduce` stored.")  # fmt: skip
 @click.option("--output", type=click.Path(path_type=Path), default="inalu-report", show_default=True,
-              metavar="FOLDER", help="Where the page goes, with its figures and the records beside it.")  # fmt: skip
+              metavar="FOLDER", help="Where the page goes, with its figures and records.")  # fmt: skip
 @click.option(
     "--recipe",
     metavar="NAME",
@@ -60,8 +60,8 @@ def _show(material: object, page: Path) -> None:
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
     grid = overview(material.experiments)
     if grid.rows:
-        shown = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", title_style="", title_justify="left",
-                      title=f"{material.recipe}: {grid.caption}")  # fmt: skip
+        console.print(f"{material.recipe}. {grid.caption}", soft_wrap=True)
+        shown = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
         for number, title in enumerate(grid.head):
             shown.add_column(title, justify="left" if number < 2 else "right")
         last = None

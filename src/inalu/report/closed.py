@@ -38,7 +38,7 @@ class ClosedForms:
     errors: Mapping[tuple[str, Place], tuple[float, ...]]
 
     def count(self, settings: Iterable[Setting], threshold: Threshold) -> tuple[int, int] | None:
-        """Return how many are solved in the tasks of some settings, each task once; None where none is known."""
+        """Return how many are solved in the tasks of settings, each task once; None where none is known."""
         places = dict.fromkeys((s.experiment, place_of(s)) for s in settings)
         found = [e for place in places for e in self.errors.get(place, ())]
         return (sum(map(threshold.solved, found)), len(found)) if found else None
@@ -79,7 +79,7 @@ def _jobs(name: str, places: set[Place]) -> dict[Place, list[Training]]:
 
 
 def _error(job: Training) -> float:
-    """Mean squared error over the extrapolation set of the exact closed form; infinite where there is none."""
+    """Extrapolation error of the exact closed form; infinite where there is none."""
     task = job.problem
     assert isinstance(task, Task)
     train, outside = (task.draw_set(job.seed, part, job.rows) for part in ("train", "extrapolation"))

@@ -17,7 +17,15 @@ from inalu.experiments.published import Threshold, runs_of
 from inalu.experiments.record import Entry, threshold_for
 from inalu.experiments.summary import ExperimentSummary, by_setting
 from inalu.report import svg
-from inalu.report.words import FIGURES, in_order, model_name, number, operation_name
+from inalu.report.words import (
+    FIGURES,
+    in_order,
+    limit_name,
+    model_name,
+    number,
+    operation_name,
+    power_name,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,8 +36,8 @@ LOWEST, HIGHEST = -16, 16
 MOST_POINTS = 40
 
 _LANE = 0.105
-_WIDTH = 5.3
-_LEFT, _RIGHT, _TOP, _BOTTOM = 1.08, 0.16, 0.66, 0.52
+_WIDTH = 4.2
+_LEFT, _RIGHT, _TOP, _BOTTOM = 1.0, 0.14, 0.86, 0.54
 _INK, _SOFT, _BAND, _GROUND = "#1b1b1b", "#5f5f5f", "#f1f1f1", "#ffffff"
 
 
@@ -119,7 +127,7 @@ def describe(lanes: Sequence[Lane], threshold: Threshold) -> str:
     --------
     >>> from inalu.experiments.published import TEXT
     >>> describe([Lane("inalu-shared", "U(-1,1)", (1e-9, 2.0), (1e-5,))], TEXT)
-    'Runs with an error ≤ 0.0001. iNALU (sw): 1 of 2 of ours, median 1; 1 of 1 published, median 1.00e-5.'
+    'Runs with an error ≤ 10⁻⁴. iNALU (sw): 1 of 2 of ours, median 1; 1 of 1 published, median 1.00e-5.'
     """
     parts = []
     for model in in_order((lane.model for lane in lanes), tuple(STYLES)):
@@ -130,7 +138,7 @@ def describe(lanes: Sequence[Lane], threshold: Threshold) -> str:
                 solved = sum(e is not None and threshold.solved(e) for e in errors)
                 said.append(f"{solved} of {len(errors)} {whose}, median {number(_median(errors))}")
         parts.append(f"{model_name(model)}: {'; '.join(said)}.")
-    return f"Runs with an error {threshold}. {' '.join(parts)}"
+    return f"Runs with an error {limit_name(threshold)}. {' '.join(parts)}"
 
 
 def _panel(
@@ -148,7 +156,8 @@ def _panel(
     # A lane has a line for ours and one for the published; a group ends with a gap.
     units = sum(2 * sum(lane.distribution == g for lane in lanes) + 1 for g in groups)
     height = _TOP + _BOTTOM + _LANE * units
-    settings = {"svg.fonttype": "none", "svg.hashsalt": name, "font.family": "DejaVu Sans", "font.size": 8.5,
+    settings: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": name, "font.size": 9,
+                "font.family": "DejaVu Sans",
                 "text.color": _INK, "axes.edgecolor": _SOFT, "path.simplify": False}  # fmt: skip
     with rc_context(settings):
         figure = Figure(figsize=(_WIDTH, height), facecolor=_GROUND)
@@ -158,7 +167,7 @@ def _panel(
         _fill(axes, lanes, groups, limits)
         _scale(axes, limits, units, threshold)
         figure.text(0.1 / _WIDTH, 1 - 0.16 / height, title, fontsize=10, weight="bold", va="center")
-        _legend(figure, models, 1 - 0.36 / height)
+        _legend(figure, models, height)
         stream = io.StringIO()
         figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None}, facecolor=_GROUND)
     return stream.getvalue()
@@ -183,7 +192,7 @@ def _fill(axes: Axes, lanes: Sequence[Lane], groups: Sequence[str], limits: tupl
         ticks.append((top + y) / 2)
         if index % 2 == 0:
             axes.axhspan(top, y, color=_BAND, zorder=0, linewidth=0)
-    axes.set_yticks(ticks, groups, fontsize=7.5)
+    axes.set_yticks(ticks, groups, fontsize=8)
     axes.tick_params(axis="y", length=0, labelcolor=_INK)
 
 
@@ -193,43 +202,44 @@ def _scale(axes: Axes, limits: tuple[int, int], units: float, threshold: Thresho
     axes.set_ylim(units, 0)
     step = 4 if high - low > 12 else 2
     powers = [p for p in range(low, high + 1) if p % step == 0]
-    labels = [f"10{str(p).translate(_SUPERSCRIPT)}" for p in powers]
-    axes.set_xticks([*powers, high + 2.4], [*labels, "not\nfinite"], fontsize=7.5)
+    labels = [power_name(p) for p in powers]
+    axes.set_xticks([*powers, high + 2.4], [*labels, "not\nfinite"], fontsize=8)
     axes.tick_params(axis="x", color=_SOFT, labelcolor=_INK, length=3)
     axes.axvline(high + 1.2, color=_SOFT, linewidth=0.6)
     line = math.log10(threshold.limit)
     axes.axvline(line, color=_INK, linewidth=1, linestyle=(0, (4, 2)), zorder=1)
-    axes.text(line, -0.35, f"solved: {threshold}", fontsize=7.5, ha="center", va="bottom")
-    axes.set_xlabel("mean squared error", fontsize=8, labelpad=2)
+    axes.text(line, -0.35, f"solved: {limit_name(threshold)}", fontsize=8, ha="center", va="bottom")
+    axes.set_xlabel("mean squared error", fontsize=8.5, labelpad=2)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     axes.set_facecolor("none")
 
 
-def _legend(figure: Any, models: Sequence[str], y: float) -> None:
+def _legend(figure: Any, models: Sequence[str], height: float) -> None:
+    """Two lines: what marker is which model, and which marks are whose."""
     from matplotlib.lines import Line2D
 
-    handles = [
-        Line2D([], [], linestyle="none", marker=style_of(m).marker, markersize=4.8, label=model_name(m),
-               markerfacecolor=style_of(m).fill, markeredgecolor=style_of(m).edge, markeredgewidth=0.5)
-        for m in models
-    ]  # fmt: skip
-    handles.append(
-        Line2D([], [], linestyle="none", marker="o", markersize=4, markerfacecolor="none", label="hollow: published",
-               markeredgecolor=_SOFT, markeredgewidth=0.8)
-    )  # fmt: skip
-    figure.legend(
-        handles=handles, loc="center left", bbox_to_anchor=(0.0, y), ncols=len(handles), frameon=False,
-        fontsize=7.2, handletextpad=0.1, columnspacing=0.7, borderpad=0, borderaxespad=0.4,
-    )  # fmt: skip
+    def handle(label: str, marker: str, fill: str, edge: str) -> Line2D:
+        return Line2D(
+            [], [], linestyle="none", marker=marker, markersize=5, label=label, markerfacecolor=fill,
+            markeredgecolor=edge, markeredgewidth=0.7,
+        )  # fmt: skip
+
+    styles = [(model_name(model), style_of(model)) for model in models]
+    lines = (
+        [handle(label, style.marker, style.fill, style.edge) for label, style in styles],
+        [handle("filled: ours", "o", _SOFT, _SOFT), handle("hollow: published", "o", "none", _SOFT)],
+    )
+    for handles, below in zip(lines, (0.37, 0.54), strict=True):
+        figure.legend(
+            handles=handles, loc="center left", bbox_to_anchor=(0.0, 1 - below / height), ncols=len(handles),
+            frameon=False, fontsize=8, handletextpad=0.0, columnspacing=0.5, borderpad=0, borderaxespad=0.3,
+        )  # fmt: skip
 
 
 def style_of(model: str) -> Style:
     """Return a model's style; models that are not the paper's take turns."""
     return STYLES.get(model) or _OTHERS[sum(map(ord, model)) % len(_OTHERS)]
-
-
-_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def _places(errors: Sequence[float | None], limits: tuple[int, int]) -> list[float]:

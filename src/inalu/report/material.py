@@ -99,7 +99,7 @@ def gather(
         if backend is not None:
             check_choice("backend", backend, sorted({h.backend for h in holdings}))
         if algorithm is not None:
-            check_choice("algorithm", algorithm, sorted({h.algorithm for h in holdings}))
+            check_choice("algorithm", str(algorithm), sorted({str(h.algorithm) for h in holdings}))
         held = _recipes({h.recipe for h in holdings})
         if recipe is None:
             recipe = held[0]
@@ -152,8 +152,8 @@ def one_choice(entries: Sequence[Entry], backend: str | None, algorithm: int | N
         if len(programs) > 1:
             names = ", ".join(f"{b} {a}" for b, a in programs)
             raise InvalidArgument(
-                f"the runs of {cell} under {runs[0].recipe} come from several programs (backend and algorithm "
-                f"version): {names}. Choose one with --backend or --algorithm."
+                f"the runs of {cell} under {runs[0].recipe} come from several programs (backend and "
+                f"algorithm version): {names}. Choose one with --backend or --algorithm."
             )
         kept.update(map(id, runs))
     return [entry for entry in entries if id(entry) in kept]
@@ -184,8 +184,9 @@ def _no_repeats(entries: Sequence[Entry]) -> None:
         if seen.setdefault(case, entry.record.key) != entry.record.key:
             s = entry.setting
             raise InvalidArgument(
-                f"the store holds two runs of seed {entry.record.seed} of {s.experiment} {s.model} {s.operation} "
-                f"{s.train} under {entry.recipe}, which was changed between them; keep them in stores of their own."
+                f"the store holds two runs of seed {entry.record.seed} of {s.experiment} {s.model} "
+                f"{s.operation} {s.train} under {entry.recipe}, which was changed between them; "
+                "keep them in stores of their own."
             )
 
 

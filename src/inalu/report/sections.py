@@ -1,4 +1,4 @@
-"""The page's sections: what each experiment shows, the claims, what differs, what is missing, where it is from."""
+"""The page's sections: the claims, what each experiment shows, what differs, and where it is from."""
 
 from __future__ import annotations
 
@@ -112,14 +112,27 @@ def _short(material: Material, drawn: Drawn) -> Html:
 
 
 def _claims(material: Material) -> Html:
+    """Claims as a table of two columns, which fits a narrow screen without scrolling."""
     claims = claims_of(material)
-    rows = [
-        (c.claim, badge(*_WORDS[c.holds]), plain(c.ours), plain(c.published), c.experiment, f"line {c.line}")
+    rows = "".join(
+        f"<tr><td>{badge(*_WORDS[c.holds])}<br>{escape(c.claim)} "
+        f"<small>({escape(c.experiment)}, line {c.line})</small></td>"
+        f"<td><small>ours</small> {_value(c.ours)}<br>"
+        f"<small>published</small> {_value(c.published)}</td></tr>"
         for c in claims
-    ]
-    head = ("claim", "verdict", "ours", "published", "experiment", "TeX source")
-    caption = f"{verdicts(claims).capitalize()}. A claim is judged when its runs are as many as in the paper."
-    return table(head, rows, caption=caption)
+    )
+    caption = (
+        f"{verdicts(claims)}. A claim is judged when its runs are as many as in the paper; "
+        "lines are those of its TeX source."
+    )
+    head = '<tr><th scope="col">verdict and claim</th><th scope="col">ours and the published</th></tr>'
+    return Html(
+        f"<table><caption>{escape(caption)}</caption><thead>{head}</thead><tbody>{rows}</tbody></table>"
+    )
+
+
+def _value(value: float | str | None) -> Html:
+    return escape(plain(value))
 
 
 def _experiment(summary: ExperimentSummary, material: Material, drawn: Drawn) -> Html:
@@ -147,9 +160,12 @@ def _experiment(summary: ExperimentSummary, material: Material, drawn: Drawn) ->
         parts.append(_fold("The same at the other thresholds in use", tables.pooled(summary, others, closed)))
         parts.append(_fold("Every setting", tables.settings(summary, material.comparisons[name], closed)))
     measures = [tables.measure(n, value) for n, value in summary.measures.items() if n not in _SHOWN]
-    parts += [_table(grid) for grid in measures if grid.rows and grid.head]
-    if name not in material.comparisons and not measures:
-        parts.append(_table(tables.settings(summary, ())))
+    measures = [grid for grid in measures if grid.rows and grid.head]
+    parts += [_table(grid) for grid in measures]
+    if name not in material.comparisons:
+        if not measures:
+            parts.append(_table(tables.crossed(summary)))
+        parts.append(_fold("Every setting", tables.filled(tables.settings(summary, ()))))
     return _joined(parts)
 
 
@@ -161,7 +177,10 @@ def _shown_twice(summary: ExperimentSummary) -> str:
     matrix, vector = keys.get("nalu-matrix"), keys.get("nalu-vector")
     if not matrix or matrix != vector:
         return ""
-    return "With one output a matrix gate and a vector gate are the same model: its runs are shown under both names."
+    return (
+        "With one output a matrix gate and a vector gate are the same model: its runs are computed once "
+        "and shown under both names."
+    )
 
 
 def _pictures(name: str, pictures: Iterable[Picture]) -> Html:
@@ -173,9 +192,10 @@ def _pictures(name: str, pictures: Iterable[Picture]) -> Html:
         for p in pictures
     ]  # fmt: skip
     caption = (
-        f"Figure {FIGURES[name]} of the paper. Filled marks are our runs, the hollow ones below them the published runs; "
-        f"the dashed line is the paper's threshold. Errors beyond the axis lie on its end. Of more than {MOST_POINTS} "
-        f"runs in a lane, {MOST_POINTS} evenly spaced quantiles are drawn, the least and the largest among them."
+        f"Figure {FIGURES[name]} of the paper. Filled marks are our runs, the hollow ones below them the "
+        "published runs; the dashed line is the paper's threshold. Errors beyond the axis lie on its end. "
+        f"Of more than {MOST_POINTS} runs in a lane, {MOST_POINTS} evenly spaced quantiles are drawn, "
+        "the least and the largest among them."
     )
     return Html(f'<p>{escape(caption)}</p><div style="{_SIDE_BY_SIDE}">{"".join(drawings)}</div>')
 
@@ -198,8 +218,8 @@ def _weak(material: Material) -> str:
     """What an absence of differences is worth."""
     fewest = min(c.ours[1] for found in material.comparisons.values() for c in found)
     return (
-        f"Ours are from {fewest} runs a setting on, the published 10 (20 in experiment 3): after Holm's correction "
-        "only large differences show, so 'plausible' does not mean 'equal'."
+        f"Ours are {fewest} runs a setting or more, the published 10 (in experiment 3 up to 20): after "
+        "Holm's correction only large differences show, so 'plausible' does not mean 'equal'."
     )
 
 
@@ -213,9 +233,10 @@ def _recipes(material: Material, drawn: Drawn) -> Html:
     if drawn.closed is not None:
         parts.append(
             _paragraphs([
-                f"'{tables.CLOSED}' is least squares on values and on logarithms, and the ratio and the product of two "
-                f"sums, rounded to -1, 0 and 1: computed from {ROWS:,} training rows for each of {SEEDS} seeds a task, "
-                "without any training. A search that solves these tasks has not shown that networks are needed for them."
+                f"'{tables.CLOSED}' is least squares on values and on logarithms, and the ratio and the "
+                f"product of two sums, rounded to -1, 0 and 1: computed from {ROWS:,} training rows for "
+                f"{SEEDS} seeds a task, without any training. A search that solves these tasks has not shown "
+                "that networks are needed for them."
             ])
         )  # fmt: skip
     return _joined(parts)
@@ -247,9 +268,9 @@ def _provenance(material: Material) -> Html:
         ("published runs", "the files of the authors' experiments 1 to 4, as they published them"),
     ]
     note = Html(
-        f'<p>All {len(material.records):,} records of the store are in <a href="{RECORDS}">{RECORDS}</a>, one row '
-        "for each run of a setting. The paper: Schlör, Ring, Hotho, iNALU: Improved Neural Arithmetic Logic Unit, "
-        "2020, arXiv:2003.07629; lines are those of its TeX source.</p>"
+        f'<p>All {len(material.records):,} records of the store are in <a href="{RECORDS}">{RECORDS}</a>, '
+        "one row for each run of a setting. The paper: Schlör, Ring, Hotho, iNALU: Improved Neural "
+        "Arithmetic Logic Unit, 2020, arXiv:2003.07629; lines are those of its TeX source.</p>"
     )
     return _joined([table(("what", "value"), rows), note])
 

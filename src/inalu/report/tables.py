@@ -9,7 +9,7 @@ from typing import Any
 from inalu.experiments.catalog import EXPERIMENTS
 from inalu.experiments.compare import Comparison, Pooled, pool
 from inalu.experiments.published import EXPERIMENTS as PUBLISHED
-from inalu.experiments.published import THRESHOLDS, Summary, Threshold, table_1
+from inalu.experiments.published import TABLE, TEXT, THRESHOLDS, Summary, Threshold, table_1
 from inalu.experiments.record import Setting, threshold_for
 from inalu.experiments.statistics import wilson
 from inalu.experiments.summary import ExperimentSummary, by_setting, summarise_settings
@@ -18,6 +18,7 @@ from inalu.report.closed import ClosedForms
 from inalu.report.words import (
     NOTHING,
     in_order,
+    limit_name,
     model_name,
     number,
     operation_name,
@@ -54,7 +55,8 @@ def overview(summaries: Sequence[ExperimentSummary], closed: ClosedForms | None 
     return Grid(
         head,
         tuple(rows),
-        "Solved runs on the extrapolation set, ours and (in brackets) the published: MSE ≤ 1e-4, in exp3 < 1e-3.",
+        "Solved runs on the extrapolation set, ours and (in brackets) the published: "
+        f"MSE {limit_name(TEXT)}, in exp3 {limit_name(TABLE)}.",
     )
 
 
@@ -75,15 +77,15 @@ def pooled(
     return Grid(
         _head(("operation", "model"), thresholds, closed),
         tuple(rows),
-        "Solved runs over all distributions: count · share (95 % interval). Runs of one seed count as one cluster, "
-        "since restarts repeat from one distribution to the next.",
+        "Solved runs over all distributions: count · share (95 % interval). Runs of one seed count as one "
+        "cluster, since restarts repeat from one distribution to the next.",
     )
 
 
 def settings(
     summary: ExperimentSummary, comparisons: Sequence[Comparison], closed: ClosedForms | None = None
 ) -> Grid:
-    """Return each setting's counts at every threshold in use, its medians, and the test against the published."""
+    """Return each setting's counts at every threshold in use, its medians, and the test against theirs."""
     by_threshold = [
         {found.setting: found for found in summarise_settings(summary.entries, limit)} for limit in THRESHOLDS
     ]
@@ -91,7 +93,7 @@ def settings(
     rows = []
     for setting in _settings(summary):
         cells: list[Cell] = [
-            operation_name(setting.operation), model_name(setting.model), *_place(summary, setting)
+            operation_name(setting.operation), model_name(setting.model), *_place_of(setting)
         ]  # fmt: skip
         for limit, found in zip(THRESHOLDS, by_threshold, strict=True):
             cells += [_counted(found[setting].ours), _counted(found[setting].published)]
@@ -109,9 +111,25 @@ def settings(
             "median MSE, ours", "median MSE, published", "exact formula", "p (Holm)", "published count",
         ),
         tuple(rows),
-        "Solved runs: count · share (95 % interval of Wilson). p is Fisher's two-sided test of ours against the "
-        "published at the paper's threshold, corrected by Holm's method within the experiment.",
+        "Solved runs: count · share (95 % interval of Wilson). p is Fisher's two-sided test of ours against "
+        "the published at the paper's threshold, corrected by Holm's method within the experiment.",
     )  # fmt: skip
+
+
+def crossed(summary: ExperimentSummary) -> Grid:
+    """Return shares pooled over distributions, a row for each model and a column for each operation."""
+    shares = {(p.model, p.operation): p for p in pool(summary.entries)}
+    operations = _operations(summary, {operation for _, operation in shares})
+    rows = tuple(
+        (model_name(model), *(_share_of(shares.get((model, operation))) for operation in operations))
+        for model in _models(summary, {model for model, _ in shares})
+    )
+    limit = limit_name(threshold_for(summary.experiment))
+    return Grid(
+        ("model", *map(operation_name, operations)),
+        rows,
+        f"Solved runs over all distributions (MSE {limit}): count · share (95 % interval by seed).",
+    )
 
 
 def first_table(summary: ExperimentSummary) -> Grid:
@@ -195,6 +213,13 @@ def measure(name: str, value: Any) -> Grid:
     return Grid(tuple(c.replace("_", " ") for c in columns), rows, name.replace("_", " ").capitalize() + ".")
 
 
+def filled(grid: Grid) -> Grid:
+    """Return a table without the columns in which no row says anything."""
+    kept = [i for i in range(len(grid.head)) if any(row[i] not in (NOTHING, "") for row in grid.rows)]
+    rows = tuple(tuple(row[i] for i in kept) for row in grid.rows)
+    return Grid(tuple(grid.head[i] for i in kept), rows, grid.caption)
+
+
 def _measured(column: str, value: Any) -> Cell:
     if value is None and "mse" in column:
         return "not finite"
@@ -205,7 +230,7 @@ def _head(
     first: Sequence[str], thresholds: Sequence[Threshold], closed: ClosedForms | None
 ) -> tuple[str, ...]:
     sides = ("ours", "published", *([CLOSED] if closed is not None else []))
-    return (*first, *(f"{side}, {limit}" for limit in thresholds for side in sides))
+    return (*first, *(f"{side}, {limit_name(limit)}" for limit in thresholds for side in sides))
 
 
 def _sides(shares: Pooled) -> list[str]:
@@ -259,11 +284,6 @@ def _verdict(setting: Setting, tests: Mapping[Setting, Comparison]) -> tuple[Cel
 def _more(test: Comparison) -> bool:
     (ours, runs), (theirs, published) = test.ours, test.published
     return ours * published > theirs * runs
-
-
-def _place(summary: ExperimentSummary, setting: Setting) -> tuple[str, ...]:
-    found = _place_of(setting)
-    return found if summary.experiment == "exp3" or len(found) == 2 else (*found, "")
 
 
 def _place_of(setting: Setting) -> tuple[str, ...]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
+from inalu.experiments.published import Threshold
 from inalu.experiments.statistics import Interval
 
 T = TypeVar("T")
@@ -20,6 +23,7 @@ OPERATIONS = {"add": "a + b", "sub": "a − b", "mul": "a × b", "div": "a ÷ b"
 #: The figures of the paper that show an experiment.
 FIGURES = {"exp1": 3, "exp2": 4, "exp4": 5}
 NOTHING = "–"
+_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def model_name(model: str) -> str:
@@ -27,11 +31,11 @@ def model_name(model: str) -> str:
 
     Examples
     --------
-    >>> model_name("inalu-shared"), model_name("inalu-shared, after 10 epochs"), model_name("nau")
-    ('iNALU (sw)', 'iNALU (sw), after 10 epochs', 'nau')
+    >>> model_name("inalu-shared"), model_name("inalu-shared 2-1, without sign"), model_name("nau")
+    ('iNALU (sw)', 'iNALU (sw) 2-1, without sign', 'nau')
     """
-    name, comma, rest = model.partition(",")
-    return f"{MODELS.get(name, name)}{comma}{rest}"
+    found = re.match(r"[\w-]+", model)
+    return model if found is None else MODELS.get(found[0], found[0]) + model[found.end() :]
 
 
 def operation_name(operation: str) -> str:
@@ -67,6 +71,30 @@ def share(successes: int, runs: int, interval: Interval | None) -> str:
         return f"{successes}/{runs}"
     low, middle, high = (f"{100 * x:.0f}" for x in (interval.low, interval.share, interval.high))
     return f"{successes}/{runs} · {middle} % ({low}–{high})"
+
+
+def power_name(power: int) -> str:
+    """Return a power of ten.
+
+    Examples
+    --------
+    >>> power_name(-12)
+    '10⁻¹²'
+    """
+    return f"10{str(power).translate(_SUPERSCRIPT)}"
+
+
+def limit_name(threshold: Threshold) -> str:
+    """Return a threshold as a condition.
+
+    Examples
+    --------
+    >>> limit_name(Threshold(1e-4, inclusive=True)), limit_name(Threshold(2e-3, inclusive=False))
+    ('≤ 10⁻⁴', '< 0.002')
+    """
+    power = math.log10(threshold.limit)
+    limit = power_name(round(power)) if abs(power - round(power)) < 1e-9 else f"{threshold.limit:g}"
+    return f"{'≤' if threshold.inclusive else '<'} {limit}"
 
 
 def probability(p: float) -> str:

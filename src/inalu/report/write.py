@@ -77,8 +77,8 @@ def write(material: Material, output: str | os.PathLike[str]) -> Written:
     require_extra("matplotlib", "report")
     drawn = _drawn(material)
     lead = (
-        f"Every experiment, table, figure and claim of the paper that this store holds runs of, beside the runs that "
-        f"its authors published: {material.runs:,} runs under the recipe {material.recipe}."
+        "Every experiment, table, figure and claim of the paper that this store holds runs of, beside the "
+        f"runs that its authors published: {material.runs:,} runs under the recipe {material.recipe}."
     )
     text = page(TITLE, sections(material, drawn), lead=lead)
     folder = Path(output)
