@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -106,7 +105,7 @@ def _breaking(relation: Relation, table: Table, rows: int) -> Grid:
     for broken in relation.breaking[:rows]:
         cells = [str(broken.row), *([str(table.row_label(broken.row))] if table.labels is not None else [])]
         numbers = (broken.value, broken.expected, broken.difference)
-        cells += [printed(number, table, relation.target) for number in numbers]
+        cells += [table.shown(number, relation.target) for number in numbers]
         grid.add_row(*cells, Text(_cause(broken, relation, table)))
     return grid
 
@@ -117,27 +116,8 @@ def _cause(broken: Break, relation: Relation, table: Table) -> str:
     if broken.suspect and (broken.suspect != relation.target or words):
         words = f"{words}, in {plain(broken.suspect)}" if words else f"look at {plain(broken.suspect)}"
     if broken.proposal is not None and words:
-        words += f" ({printed(broken.proposal, table, broken.suspect)} would be right)"
+        words += f" ({table.shown(broken.proposal, broken.suspect)} would be right)"
     return words
-
-
-def printed(value: float, table: Table, name: str) -> str:
-    """A number with the decimals of its column, or the twelve digits that hide what floats add.
-
-    Examples
-    --------
-    >>> from inalu.tabular.table import Table
-    >>> printed(2.0 / 3.0, Table.from_columns({"price": [1.25, 3.5]}), "price")
-    '0.67'
-    """
-    column = next((column for column in table.columns if column.name == name), None)
-    if column is None or column.relative or not math.isfinite(value):
-        return f"{value:.12g}"
-    # A number that is far from its column's digits says more with some more of them.
-    digits = (
-        column.decimals if abs(value) >= 10.0 ** (1 - column.decimals) or not value else column.decimals + 2
-    )
-    return f"{value:.{digits}f}"
 
 
 def _nothing(audit: Audit, asked: str) -> Text:

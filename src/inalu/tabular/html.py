@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from inalu.page import escape, page
+from inalu.page import Cell, Html, badge, escape, page, table
 from inalu.tabular import render
 from inalu.tabular.relation import Audit, Relation
 from inalu.tabular.table import Table
@@ -13,80 +11,100 @@ from inalu.tabular.table import Table
 MOST_ROWS = 500
 
 
-def page_of(audit: Audit, table: Table) -> str:
+def page_of(audit: Audit, data: Table) -> str:
     """The whole page as HTML that needs nothing from elsewhere.
 
     Examples
     --------
-    >>> table = Table.from_columns({"<b>": [1, 2]}, name="t.csv")
-    >>> text = page_of(Audit("t.csv", 2, 0.1, 0.0, (), ("<b>",), None), table)
+    >>> data = Table.from_columns({"<b>": [1, 2]}, name="t.csv")
+    >>> text = page_of(Audit("t.csv", 2, 0.1, 0.0, (), ("<b>",), None), data)
     >>> "<b>" in text, "&lt;b&gt;" in text
     (False, True)
     """
     sections = [("Formulas", _formulas(audit))]
-    sections += [
-        (f"Rows that break {one.target}", _breaking(one, table)) for one in audit.relations if one.breaking
-    ]
-    sections.append(("The table", _table(audit, table)))
-    return page(f"Formulas of {audit.table}", sections)
+    if audit.relations:
+        sections.append(("To paste", _texts(audit, data)))
+    broken = [one for one in audit.relations if one.breaking]
+    sections += [(f"Rows that break {one}", _breaking(one, data)) for one in broken]
+    sections.append(("The table", _facts(audit, data)))
+    return page(f"Formulas of {audit.table}", sections, lead=_lead(audit))
+
+
+def _lead(audit: Audit) -> str:
+    rows = {broken.row for relation in audit.relations for broken in relation.breaking}
+    if not audit.relations:
+        return "No formula found: no column follows from others clearly enough to tell it from luck."
+    count = len(audit.relations)
+    said = f"{count} {'formula' if count == 1 else 'formulas'} in {audit.rows:,} rows; "
+    if rows:
+        said += f"{len(rows):,} {'row breaks' if len(rows) == 1 else 'rows break'} one. "
+    else:
+        said += "all rows hold. "
+    said += f"Expected by luck alone: {audit.false_findings_expected:.2g}."
+    return f"{said} The search was interrupted; this is what had been found." if audit.interrupted else said
 
 
 def _formulas(audit: Audit) -> str:
     if not audit.relations:
         nearest = audit.nearest_miss
-        miss = f" The nearest miss: {escape(str(nearest))}." if nearest is not None else ""
-        said = "No formula found: no column follows from others clearly enough to tell it from luck."
-        return f"<p>{said}{miss}</p>"
-    rows = [_row(relation) for relation in audit.relations]
-    head = ("formula", "rows that hold", "of", "found by", "bits of evidence", "in Excel", "in SQL")
-    luck = f"{audit.false_findings_expected:.2g}"
-    stopped = "<p>The search was interrupted; this is what had been found.</p>" if audit.interrupted else ""
-    return f"{stopped}{_grid(head, rows)}<p>Expected by luck alone: {luck} of {len(audit.relations)}.</p>"
-
-
-def _row(relation: Relation) -> list[str]:
-    also = "".join(f"<br><small>also {escape(str(formula))}</small>" for formula in relation.equivalent)
-    return [
-        f"<code>{escape(str(relation))}</code>{also}",
-        f"{relation.rows_holding:,}",
-        f"{relation.rows_checked:,}",
-        escape(relation.found_by),
-        f"{relation.evidence.bits:.0f}",
-        f"<code>{escape(render.excel(relation.formula))}</code>",
-        f"<code>{escape(render.sql(relation.formula))}</code>",
+        return f"<p>The nearest miss: {escape(nearest)}.</p>" if nearest is not None else "<p>None.</p>"
+    rows: list[list[Cell]] = [
+        [
+            badge("breaks", "bad") if relation.breaking else badge("holds", "good"),
+            Html(f"<code>{escape(relation)}</code>"),
+            relation.rows_holding,
+            relation.rows_checked,
+            round(relation.evidence.bits),
+            relation.found_by,
+            Html("<br>".join(f"<code>{escape(formula)}</code>" for formula in relation.equivalent)),
+        ]
+        for relation in audit.relations
     ]
+    head = ["", "formula", "rows that hold", "of", "bits of evidence", "found by", "follows as well"]
+    return table(head, rows)
 
 
-def _breaking(relation: Relation, table: Table) -> str:
-    head = ("row", "line in the file", relation.target, "expected", "difference", "likely cause", "suspect")
+def _texts(audit: Audit, data: Table) -> str:
+    """The formulas in Excel and SQL, rounded to the target's decimals."""
+    decimals = {column.name: None if column.relative else column.decimals for column in data.columns}
+    rows = []
+    for relation in audit.relations:
+        digits = decimals.get(relation.target)
+        texts = (
+            render.excel(relation.formula, decimals=digits),
+            render.sql(relation.formula, decimals=digits),
+        )
+        rows.append([relation.target, *(Html(f"<code>{escape(text)}</code>") for text in texts)])
+    return table(["column", "Excel", "SQL"], rows)
+
+
+def _breaking(relation: Relation, data: Table) -> str:
+    head = ["row", "line in the file", relation.target, "expected", "difference", "likely cause", "look at"]
     rows = [
         [
-            str(broken.row),
-            str(table.row_label(broken.row)) if table.labels is not None else "",
-            *(f"{value:.12g}" for value in (broken.value, broken.expected, broken.difference)),
-            escape(broken.cause.replace("_", " ")),
-            escape(broken.suspect),
+            broken.row,
+            data.row_label(broken.row) if data.labels is not None else None,
+            *(_number(data.shown(value, relation.target)) for value in (broken.value, broken.expected)),
+            _number(data.shown(broken.difference, relation.target)),
+            "" if broken.cause == "unknown" else broken.cause.replace("_", " "),
+            broken.suspect,
         ]
         for broken in relation.breaking[:MOST_ROWS]
     ]
     more = len(relation.breaking) - len(rows)
     rest = f"<p>… and {more:,} more rows.</p>" if more else ""
     common = "".join(f"<p>{escape(sentence)}</p>" for sentence in relation.common)
-    return f"<p><code>{escape(str(relation))}</code></p>{common}{_grid(head, rows)}{rest}"
+    return f"{common}{table(head, rows)}{rest}"
 
 
-def _table(audit: Audit, table: Table) -> str:
-    facts = [
-        f"{audit.rows:,} rows, {len(table.columns)} numeric columns, {audit.seconds:.1f} s.",
-        *(audit.notes or table.notes),
-    ]
+def _number(text: str) -> Html:
+    """A printed number; digits keep their places, which a plain number in a table would lose."""
+    return Html(f'<span class="number">{escape(text)}</span>')
+
+
+def _facts(audit: Audit, data: Table) -> str:
+    facts = [f"{audit.rows:,} rows, {len(data.columns)} numeric columns, {audit.seconds:.1f} s."]
+    facts += audit.notes or data.notes
     if audit.unexplained:
         facts.append(f"Not computed from other columns: {', '.join(audit.unexplained)}.")
     return "<ul>" + "".join(f"<li>{escape(fact)}</li>" for fact in facts) + "</ul>"
-
-
-def _grid(head: Iterable[str], rows: Iterable[list[str]]) -> str:
-    """A table; the cells are HTML already, the head is text."""
-    top = "".join(f"<th>{escape(title)}</th>" for title in head)
-    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"

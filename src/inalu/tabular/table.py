@@ -158,6 +158,21 @@ class Table:
         """The row number in the file (counted from 1, header included) of a data row (counted from 0)."""
         return int(self.labels[row]) if self.labels is not None else row
 
+    def shown(self, value: float, name: str) -> str:
+        """A number as a person reads it in that column: with its decimals, or as many digits as floats keep.
+
+        Examples
+        --------
+        >>> Table.from_columns({"price": [1.25, 3.5]}).shown(2.0 / 3.0, "price")
+        '0.67'
+        """
+        column = next((column for column in self.columns if column.name == name), None)
+        if column is None or column.relative or not np.isfinite(value):
+            return f"{value:.12g}"
+        # Of a number that is small beside the column's digits, two more are worth seeing.
+        small = 0 < abs(value) < 10.0 ** (1 - column.decimals)
+        return f"{value:.{column.decimals + 2 * small}f}"
+
     @classmethod
     def from_columns(
         cls,
