@@ -60,14 +60,12 @@ def _show(material: object, page: Path) -> None:
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
     grid = overview(material.experiments)
     if grid.rows:
-        console.print(f"{material.recipe}. {grid.caption}", soft_wrap=True)
+        console.print(f"{material.recipe}: {grid.caption}. {grid.note}", soft_wrap=True)
         shown = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
         for number, title in enumerate(grid.head):
-            shown.add_column(title, justify="left" if number < 2 else "right")
-        last = None
-        for name, *cells in grid.rows:
-            shown.add_row("" if name == last else str(name), *map(str, cells))
-            last = name
+            shown.add_column(title, justify="left" if number == 0 else "right")
+        for cells in grid.rows:
+            shown.add_row(*map(str, cells))
         console.print(shown)
     claims = claims_of(material)
     console.print(f"\nClaims of the text: {verdicts(claims)}.")

@@ -38,6 +38,8 @@ MOST_POINTS = 40
 _LANE = 0.105
 _WIDTH = 4.2
 _LEFT, _RIGHT, _TOP, _BOTTOM = 1.0, 0.14, 0.86, 0.54
+# From the end of the axis to where errors lie that are not finite, in powers of ten.
+_APART = 2.8
 _INK, _SOFT, _BAND, _GROUND = "#1b1b1b", "#5f5f5f", "#f1f1f1", "#ffffff"
 
 
@@ -198,14 +200,14 @@ def _fill(axes: Axes, lanes: Sequence[Lane], groups: Sequence[str], limits: tupl
 
 def _scale(axes: Axes, limits: tuple[int, int], units: float, threshold: Threshold) -> None:
     low, high = limits
-    axes.set_xlim(low - 0.6, high + 3.4)
+    axes.set_xlim(low - 0.6, high + 4.2)
     axes.set_ylim(units, 0)
     step = 4 if high - low > 12 else 2
     powers = [p for p in range(low, high + 1) if p % step == 0]
     labels = [power_name(p) for p in powers]
-    axes.set_xticks([*powers, high + 2.4], [*labels, "not\nfinite"], fontsize=8)
+    axes.set_xticks([*powers, high + _APART], [*labels, "not\nfinite"], fontsize=8)
     axes.tick_params(axis="x", color=_SOFT, labelcolor=_INK, length=3)
-    axes.axvline(high + 1.2, color=_SOFT, linewidth=0.6)
+    axes.axvline(high + _APART / 2, color=_SOFT, linewidth=0.6)
     line = math.log10(threshold.limit)
     axes.axvline(line, color=_INK, linewidth=1, linestyle=(0, (4, 2)), zorder=1)
     axes.text(line, -0.35, f"solved: {limit_name(threshold)}", fontsize=8, ha="center", va="bottom")
@@ -250,7 +252,7 @@ def _places(errors: Sequence[float | None], limits: tuple[int, int]) -> list[flo
         last = len(ordered) - 1
         ordered = [ordered[round(i * last / (MOST_POINTS - 1))] for i in range(MOST_POINTS)]
     return [
-        high + 2.4 if not math.isfinite(e) else min(max(math.log10(e) if e > 0 else low, low), high)
+        high + _APART if not math.isfinite(e) else min(max(math.log10(e) if e > 0 else low, low), high)
         for e in ordered
     ]
 

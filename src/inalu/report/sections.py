@@ -276,7 +276,8 @@ def _provenance(material: Material) -> Html:
 
 
 def _table(grid: Grid) -> Html:
-    return table(grid.head, grid.rows, caption=grid.caption)
+    shown = table(grid.head, grid.rows, caption=grid.caption)
+    return Html(f'<p class="soft">{escape(grid.note)}</p>{shown}') if grid.note else shown
 
 
 def _fold(summary: str, grid: Grid) -> Html:

@@ -35,7 +35,7 @@ def finish(drawn: str, *, name: str, title: str, alternative: str) -> str:
         text = re.sub(pattern, "", text, flags=re.DOTALL)
     text = re.sub(r">\s+<", "><", text)
     text = re.sub(r"\s*\n\s*", " ", text)
-    text = re.sub(r"(?<=[;:]) ", "", text)
+    text = re.sub(r'style="[^"]*"', lambda style: re.sub(r"(?<=[;:]) ", "", style[0]), text)
     text = _short_names(text)
     # Thousands of marks share a style; it stands once, at their group.
     text = _MARKS.sub(_share_style, text)

@@ -32,11 +32,12 @@ CLOSED = "closed form, no network"
 
 @dataclass(frozen=True)
 class Grid:
-    """A table: titles of its columns, rows of cells, and what it shows."""
+    """A table: titles of its columns, rows of cells, what it shows, and how to read it."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
-    caption: str = ""
+    caption: str
+    note: str = ""
 
 
 def overview(summaries: Sequence[ExperimentSummary], closed: ClosedForms | None = None) -> Grid:
@@ -50,13 +51,13 @@ def overview(summaries: Sequence[ExperimentSummary], closed: ClosedForms | None 
             cells = [_brief(shares.get((operation, model))) for model in models]
             if closed is not None:
                 cells.append(_closed(closed, summary, operation, threshold_for(summary.experiment)))
-            rows.append((summary.experiment, operation_name(operation), *cells))
-    head = ("experiment", "operation", *map(model_name, models), *([CLOSED] if closed else []))
+            rows.append((f"{summary.experiment}, {operation_name(operation)}", *cells))
+    head = ("task", *map(model_name, models), *([CLOSED] if closed else []))
     return Grid(
         head,
         tuple(rows),
-        "Solved runs on the extrapolation set, ours and (in brackets) the published: "
-        f"MSE {limit_name(TEXT)}, in exp3 {limit_name(TABLE)}.",
+        "Solved runs, ours and (published)",
+        f"Solved: extrapolation MSE {limit_name(TEXT)}, in exp3 {limit_name(TABLE)}.",
     )
 
 
@@ -77,7 +78,8 @@ def pooled(
     return Grid(
         _head(("operation", "model"), thresholds, closed),
         tuple(rows),
-        "Solved runs over all distributions: count · share (95 % interval). Runs of one seed count as one "
+        "Solved runs over all distributions",
+        "Count · share (95 % interval). Runs of one seed count as one "
         "cluster, since restarts repeat from one distribution to the next.",
     )
 
@@ -111,7 +113,8 @@ def settings(
             "median MSE, ours", "median MSE, published", "exact formula", "p (Holm)", "published count",
         ),
         tuple(rows),
-        "Solved runs: count · share (95 % interval of Wilson). p is Fisher's two-sided test of ours against "
+        "Solved runs in each setting",
+        "Count · share (95 % interval of Wilson). p is Fisher's two-sided test of ours against "
         "the published at the paper's threshold, corrected by Holm's method within the experiment.",
     )  # fmt: skip
 
@@ -128,7 +131,8 @@ def crossed(summary: ExperimentSummary) -> Grid:
     return Grid(
         ("model", *map(operation_name, operations)),
         rows,
-        f"Solved runs over all distributions (MSE {limit}): count · share (95 % interval by seed).",
+        f"Solved runs over all distributions, MSE {limit}",
+        "Count · share (95 % interval by seed).",
     )
 
 
@@ -154,6 +158,7 @@ def first_table(summary: ExperimentSummary) -> Grid:
     return Grid(
         ("E[G], E[M̂], E[Ŵ]", *sides),
         tuple(rows),
+        "Table 1: largest MSE (share solved)",
         "The largest MSE over both standard deviations and all seeds, and the share of runs that are solved "
         "(< 0.001). A tick marks a triple whose runs are all solved, as bold does in the paper.",
     )
@@ -170,7 +175,7 @@ def different(comparisons: Mapping[str, Sequence[Comparison]]) -> Grid:
         for name, found in comparisons.items() for c in found if not c.plausible
     )  # fmt: skip
     head = ("experiment", "operation", "model", "setting", "ours", "published", "p (Holm)", "direction")
-    return Grid(head, rows, "Settings whose counts differ by more than chance allows.")
+    return Grid(head, rows, "Settings that differ")
 
 
 def recipes(
@@ -200,7 +205,8 @@ def recipes(
     return Grid(
         ("experiment", "operation", "model", *(name for name, _ in shown), *closing, "published"),
         tuple(rows),
-        "Solved runs over all distributions: count · share (95 % interval by seed).",
+        "Solved runs over all distributions",
+        "Count · share (95 % interval by seed).",
     )
 
 
@@ -210,14 +216,14 @@ def measure(name: str, value: Any) -> Grid:
     records = [item if isinstance(item, Mapping) else {"value": item} for item in listed]
     columns = in_order((key for record in records for key in record), ())
     rows = tuple(tuple(_measured(column, record.get(column)) for column in columns) for record in records)
-    return Grid(tuple(c.replace("_", " ") for c in columns), rows, name.replace("_", " ").capitalize() + ".")
+    return Grid(tuple(c.replace("_", " ") for c in columns), rows, name.replace("_", " ").capitalize())
 
 
 def filled(grid: Grid) -> Grid:
     """Return a table without the columns in which no row says anything."""
     kept = [i for i in range(len(grid.head)) if any(row[i] not in (NOTHING, "") for row in grid.rows)]
     rows = tuple(tuple(row[i] for i in kept) for row in grid.rows)
-    return Grid(tuple(grid.head[i] for i in kept), rows, grid.caption)
+    return Grid(tuple(grid.head[i] for i in kept), rows, grid.caption, grid.note)
 
 
 def _measured(column: str, value: Any) -> Cell:
