@@ -20,6 +20,7 @@ from inalu.engine.forward import effective
 from inalu.engine.network import Network
 from inalu.engine.result import Result
 from inalu.errors import InaluError
+from inalu.experiments.blas import one_blas_thread
 from inalu.experiments.job import Training
 from inalu.experiments.population import Population
 from inalu.experiments.record import Record
@@ -173,16 +174,16 @@ def _group_qualities(members: list[_Part], inputs: TestSet, targets: list[Floats
     step = min(rows, max(256, step))
     squares = np.zeros(len(members))
     within = np.zeros(len(members))
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), one_blas_thread():
         for first in range(0, rows, step):
             part = slice(first, first + step)
             predicted = population.forward(inputs, part)
             for index, target in enumerate(targets):
-                y = target[part]
+                y = target[part].T
                 error = predicted[index] - y
-                squares[index] += np.einsum("bo,bo->", error, error)
+                squares[index] += np.einsum("ob,ob->", error, error)
                 np.abs(error, out=error)
-                within[index] += np.count_nonzero((error <= RELATIVE * np.abs(y)).all(axis=1))
+                within[index] += np.count_nonzero((error <= RELATIVE * np.abs(y)).all(axis=0))
     return [
         Quality(_finite(total / targets[index].size), float(within[index] / rows))
         for index, total in enumerate(squares)

@@ -14,33 +14,31 @@ from inalu.experiments.sets import TestSet
 Floats = NDArray[Any]
 
 
-class _Signs(NamedTuple):
-    """The factors sign(x)·|W| + 1 - |W| of a sign vector, for a negative and for a zero input, [M, I, O]."""
-
-    negative: _Factor
-    zero: _Factor
-
-
 class _Factor(NamedTuple):
-    """A factor as what a matrix product can add up: log of its size, whether it is below zero or zero."""
+    """Factors of a sign vector as what a matrix product can add up: [M, O, I] each."""
 
     logs: Floats
     odd: Floats
-    vanishing: Floats
-    any_vanishing: bool
+    vanishing: Floats | None
 
 
 class _Layer(NamedTuple):
-    """One layer of all members: effective weights [M, I, O], gate, and the sign vector's factors."""
+    """One layer of all members: effective weights [M, O, I], gate, and the sign vector's factors.
+
+    ``signs`` are the factors sign(x)·|W| + 1 - |W| for a negative and for a zero input.
+    """
 
     w_a: Floats
     w_m: Floats
     gate: Floats | None
-    signs: _Signs | None
+    signs: tuple[_Factor, _Factor] | None
 
 
 class Population:
-    """M members of one network with packed float64 parameters [M, K]."""
+    """M members of one network with packed float64 parameters [M, K].
+
+    Rows are the last axis of what is computed, so that every elementwise step runs along them.
+    """
 
     def __init__(self, network: Network, packed: Floats) -> None:
         self.network = network
@@ -49,15 +47,16 @@ class Population:
         self._layers = [self._layer(n) for n in range(network.depth)] if self._known else []
 
     def forward(self, inputs: TestSet, rows: slice) -> Floats:
-        """Return the outputs [M, B, O] for a slice of rows of a set."""
-        x: Floats = inputs.x[rows].astype(np.float64)
+        """Return the outputs [M, O, B] for a slice of rows of a set."""
         if not self._known:
-            return np.stack([_by_module(self.network, p, x) for p in self.packed])
+            x: Floats = inputs.x[rows].astype(np.float64)
+            return np.stack([_by_module(self.network, p, x).T for p in self.packed])
         options = self.network.options
         logs = None
         if self._layers[0].gate is not None:
-            logs = inputs.logs(_number(options["epsilon"]), options.get("omega") is not None)[rows]
-        y = self._apply(self._layers[0], x, logs, inputs.zeros)
+            clipped = options.get("omega") is not None
+            logs = inputs.logs(_number(options["epsilon"]), clipped)[rows].T
+        y = self._apply(self._layers[0], inputs.x[rows].astype(np.float64).T, logs, inputs.zeros)
         for layer in self._layers[1:]:
             y = self._apply(layer, y, None, True)
         return y
@@ -72,25 +71,29 @@ class Population:
         shared = "W_hat" in p
         w_a = effective(p["W_hat" if shared else "W_hat_a"], p["M_hat" if shared else "M_hat_a"])
         w_m = w_a if shared else effective(p["W_hat_m"], p["M_hat_m"])
+        gate = p.get("G")
+        if gate is not None and gate.ndim == 3:
+            gate = gate.transpose(0, 2, 1)
         sign = options.get("sign", False)
-        return _Layer(w_a, w_m, p.get("G"), _signs(w_m, sign) if sign else None)
+        signs = _signs(w_m, sign) if sign else None
+        return _Layer(w_a.transpose(0, 2, 1), w_m.transpose(0, 2, 1), gate, signs)
 
     def _apply(self, layer: _Layer, x: Floats, logs: Floats | None, zeros: bool) -> Floats:
-        a = _product(x, layer.w_a)
+        a = _product(layer.w_a, x)
         if layer.gate is None:
             return a
         options = self.network.options
         epsilon, omega = _number(options["epsilon"]), options.get("omega")
         if logs is None:
             logs = np.log(np.maximum(np.abs(x), epsilon) if omega is not None else np.abs(x) + epsilon)
-        m = _product(logs, layer.w_m)
+        m = _product(layer.w_m, logs)
         if omega is not None:
             np.minimum(m, omega, out=m)
         np.exp(m, out=m)
         if layer.signs is not None:
             _multiply_signs(m, x, layer.signs, zeros)
         constant = options.get("gate") == "constant"
-        g = sigmoid(layer.gate[:, None, :] if constant else _product(x, layer.gate))
+        g = sigmoid(layer.gate[:, :, None] if constant else _product(layer.gate, x))
         a *= g
         m *= 1.0 - g
         a += m
@@ -101,22 +104,30 @@ def _number(option: Any) -> float:
     return float(option)
 
 
-def _product(x: Floats, w: Floats) -> Floats:
-    """[B, I] or [M, B, I] times [M, I, O] → [M, B, O]; shared inputs are multiplied once for all members."""
-    if x.ndim == 3:
-        batched: Floats = np.matmul(x, w)
+def _product(w: Floats, x: Floats) -> Floats:
+    """[M, O, I] times [I, B] or [M, I, B] → [M, O, B]; shared inputs are multiplied once for all members."""
+    if x.ndim == 2:
+        members, outputs, inputs = w.shape
+        shared: Floats = (w.reshape(members * outputs, inputs) @ x).reshape(members, outputs, -1)
+        return shared
+    if w.shape[2] > 8:
+        batched: Floats = np.matmul(w, x)
         return batched
-    members, inputs, outputs = w.shape
-    wide = x @ w.transpose(1, 0, 2).reshape(inputs, members * outputs)
-    return np.ascontiguousarray(wide.reshape(len(x), members, outputs).transpose(1, 0, 2))
+    # For so few inputs a batch of matrix products costs more than it computes.
+    total = w[:, :, 0, None] * x[:, None, 0]
+    for i in range(1, w.shape[2]):
+        total += w[:, :, i, None] * x[:, None, i]
+    return total
 
 
-def _signs(w: Floats, sign: Any) -> _Signs:
+def _signs(w: Floats, sign: Any) -> tuple[_Factor, _Factor]:
     a = np.abs(w)
     if sign == "published":
         # |W| written input by input and read output by output, as the published code does.
-        a = a.reshape(len(a), a.shape[2], a.shape[1]).transpose(0, 2, 1)
-    return _Signs(_factor(1.0 - 2.0 * a), _factor(1.0 - a))
+        a = a.reshape(len(a), a.shape[2], a.shape[1])
+    else:
+        a = a.transpose(0, 2, 1)
+    return _factor(1.0 - 2.0 * a), _factor(1.0 - a)
 
 
 def _factor(factor: Floats) -> _Factor:
@@ -125,25 +136,25 @@ def _factor(factor: Floats) -> _Factor:
     return _Factor(
         np.log(np.where(vanishing, 1.0, size)),
         (factor < 0).astype(np.float64),
-        vanishing.astype(np.float64),
-        bool(vanishing.any()),
+        vanishing.astype(np.float64) if vanishing.any() else None,
     )
 
 
-def _multiply_signs(m: Floats, x: Floats, signs: _Signs, zeros: bool) -> None:
-    """Multiply m [M, B, O] by the sign vector, in place."""
-    pairs = [(x < 0, signs.negative)]
+def _multiply_signs(m: Floats, x: Floats, signs: tuple[_Factor, _Factor], zeros: bool) -> None:
+    """Multiply m [M, O, B] by the sign vector, in place."""
+    negative, zero = signs
+    pairs = [(x < 0, negative)]
     if zeros and (nothing := x == 0).any():
-        pairs.append((nothing, signs.zero))
+        pairs.append((nothing, zero))
     for mask, factor in pairs:
         rows = mask.astype(np.float64)
         if factor.logs.any():
-            m *= np.exp(_product(rows, factor.logs))
+            m *= np.exp(_product(factor.logs, rows))
         if factor.odd.any():
-            odd = np.rint(_product(rows, factor.odd)) % 2
+            odd = np.rint(_product(factor.odd, rows)) % 2
             m *= 1.0 - 2.0 * odd
-        if factor.any_vanishing:
-            m *= _product(rows, factor.vanishing) == 0
+        if factor.vanishing is not None:
+            m *= _product(factor.vanishing, rows) == 0
 
 
 def _by_module(network: Network, parameters: Floats, x: Floats) -> Floats:
