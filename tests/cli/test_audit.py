@@ -122,6 +122,7 @@ def test_exports_print_only_the_artefact(kind: str, tmp_path: Path) -> None:
         (["--json", "--export", "sql"], "choose one"),
         (["--annotate", "copy.csv"], ".xlsx"),
         (["--order", "day"], "--export"),
+        (["--name", "t"], "--export"),
         (["--html", "no/such/folder/p.html"], "folder"),
         (["--stages", "magic"], "stages"),
         (["--sheet"], "requires an argument"),

@@ -42,6 +42,11 @@ def test_whole_floats_as_pandas_prints_them_are_integers() -> None:
     assert cents.half_unit[0] == 0.005
 
 
+def test_zeros_as_pandas_prints_them_do_not_outvote_decimals() -> None:
+    _, half = half_units(["0.0"] * 200 + ["1.25", "7.5", "0.33", "12.75"])
+    np.testing.assert_allclose(half, 0.005)
+
+
 @pytest.mark.parametrize("digits", [2, 3, 5])
 def test_significant_digits_have_a_unit_by_cell(digits: int) -> None:
     exact = truth(1e-3, 1e5)

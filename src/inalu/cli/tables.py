@@ -40,6 +40,9 @@ _WRITING = (
     click.option(
         "--export", "kind", type=click.Choice(KINDS), help="Print the rules for another tool instead."
     ),
+    click.option(
+        "--name", metavar="TABLE", help="With --export: the database table. [default: the file's name]"
+    ),
     click.option("--order", metavar="COLUMN", help="With --export: the column that orders the rows."),
     click.option(
         "--annotate",
@@ -82,6 +85,7 @@ class Wanted:
     rows: int
     html: Path | None
     kind: str | None
+    name: str | None
     order: str | None
     annotate: Path | None
     output: Path | None
@@ -99,8 +103,9 @@ class Wanted:
             raise InvalidArgument("--json and --export both say what is printed: choose one.")
         if self.annotate is not None and self.annotate.suffix.lower() != ".xlsx":
             raise InvalidArgument(f"--annotate writes a workbook: {str(self.annotate)!r} must end in .xlsx.")
-        if self.order is not None and self.kind is None:
-            raise InvalidArgument("--order belongs to --export.")
+        for option, value in (("--order", self.order), ("--name", self.name)):
+            if value is not None and self.kind is None:
+                raise InvalidArgument(f"{option} belongs to --export.")
         for path in (self.html, self.annotate, self.output):
             if path is not None and not path.parent.is_dir():
                 raise InvalidArgument(f"there is no folder {str(path.parent)!r} for {path.name!r}.")
@@ -181,7 +186,7 @@ def answer(
     elif wanted.kind is not None:
         from inalu.tabular.exports import export
 
-        text = export(rules_of(audit.relations, table), wanted.kind, order=wanted.order)
+        text = export(rules_of(audit.relations, table), wanted.kind, table=wanted.name, order=wanted.order)
     else:
         text = ""
     if text:

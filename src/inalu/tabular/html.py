@@ -84,8 +84,10 @@ def _breaking(relation: Relation, data: Table) -> str:
         [
             broken.row,
             data.row_label(broken.row) if data.labels is not None else None,
-            *(_number(data.shown(value, relation.target)) for value in (broken.value, broken.expected)),
-            _number(data.shown(broken.difference, relation.target)),
+            *(
+                data.shown(value, relation.target)
+                for value in (broken.value, broken.expected, broken.difference)
+            ),
             "" if broken.cause == "unknown" else broken.cause.replace("_", " "),
             broken.suspect,
         ]
@@ -95,11 +97,6 @@ def _breaking(relation: Relation, data: Table) -> str:
     rest = f"<p>… and {more:,} more rows.</p>" if more else ""
     common = "".join(f"<p>{escape(sentence)}</p>" for sentence in relation.common)
     return f"{common}{table(head, rows)}{rest}"
-
-
-def _number(text: str) -> Html:
-    """A printed number; digits keep their places, which a plain number in a table would lose."""
-    return Html(f'<span class="number">{escape(text)}</span>')
 
 
 def _facts(audit: Audit, data: Table) -> str:

@@ -67,6 +67,8 @@ def units(numerals: Numerals, texts: Texts, *, single: bool = False) -> Units:
         return Units(half, 0)
     size = np.abs(values[where])
     decimals, digits = _without_noise(values[where], numerals.decimals[where], numerals.digits[where])
+    # What pandas prints for a whole number in a column of floats, 12.0, says nothing about tenths.
+    decimals = np.where((decimals == 1) & (values[where] == np.round(values[where])), 0, decimals)
     # Beyond these, units underflow; no quantity is known to a place so far away.
     decimals = np.clip(decimals, -FARTHEST, FARTHEST)
     mantissa = numerals.mantissa[where]
@@ -85,7 +87,7 @@ def units(numerals: Numerals, texts: Texts, *, single: bool = False) -> Units:
         half[where] = cells
         return Units(half, int(min(15, decimals.max(initial=0))), noise)
     per_cell = _scientific(mantissa, decimals) if (mantissa >= 0).any() else None
-    column = _column_decimals(decimals, values[where])
+    column = _column_decimals(decimals)
     unit = np.full(len(size), float(column))
     if per_cell is not None:
         unit = np.where(per_cell, decimals, column).astype(np.float64)
@@ -183,12 +185,10 @@ def _scientific(mantissa: NDArray[np.int32], decimals: NDArray[np.int64]) -> NDA
     return own
 
 
-def _column_decimals(decimals: NDArray[np.int64], values: NDArray[np.float64]) -> int:
+def _column_decimals(decimals: NDArray[np.int64]) -> int:
     """The decimals of a column: the highest number that more than a stray cell has."""
     highest = int(decimals.max(initial=0))
     if highest <= 0:
-        return 0
-    if highest == 1 and (values == np.round(values)).all():
         return 0
     broken = np.sort(decimals[decimals > 0])
     if broken.size < FEW:

@@ -94,7 +94,7 @@ class FormulaRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     search : sequence of str, optional
-        The stages of the search (see ``inalu audit --help``); by default all that do not need the rows in
+        The stages of the search (see ``docs/tables.md``); by default all that do not need the rows in
         order.
     random_state : int, RandomState instance or None, default=0
         Seed of the choice of rows in large data; the same seed gives the same formula.
