@@ -177,6 +177,25 @@ def test_a_number_typed_over_a_formula_is_a_finding(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "(=A2+B2), but sheet row 9 holds a typed number" in result.output
     assert "29 of 30 rows" in result.output
+    assert "formula overwritten, in total" in result.output
+
+
+def test_a_formula_of_a_short_workbook_needs_no_evidence(tmp_path: Path) -> None:
+    path = tmp_path / "t.xlsx"
+    book = openpyxl.Workbook()
+    book.active.append(["a", "b", "c"])
+    for row in range(2, 7):
+        book.active.append([row, row * row, f"=A{row}+B{row}"])
+    book.active["C4"] = 1
+    book.save(path)
+    with_values(path, {f"C{row}": row + row * row for row in (2, 3, 5, 6)})
+    result = run("audit", path, "--json")
+    found = json.loads(result.output)["relations"]
+    assert [(one["target"], one["formula"], one["found_by"]) for one in found] == [("c", "a + b", "workbook")]
+    assert [(row["row"], row["cause"], row["suspect"]) for row in found[0]["breaking"]] == [
+        (2, "formula overwritten", "c")
+    ]
+    assert result.exit_code == 1
 
 
 def test_an_interrupted_search_prints_what_it_has(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -38,4 +38,7 @@ def audit(table: str, save: Path | None, stages: str | None, seed: int, **chosen
         found = search(
             read, stages=stage_names(stages), seed=seed, progress=progress, on_relation=on_relation
         )
+    from inalu.tabular.stated import with_stated
+
+    found = with_stated(found, read)
     return answer(found, read, wanted, source=table, save=save)
