@@ -1,342 +1,1630 @@
-"""The fast path on CPUs: Numba kernels with hand-derived gradients (docs/math.md, "Gradients").
+"""The fast path on CPUs: Numba kernels on whole vectors, with hand-derived gradients.
 
-All kernels are in this file, because Numba's disk cache does not notice an edit in another one.
+docs/math.md derives the gradients ("Gradients") and counts the arithmetic ("Counting the roofline"). What is
+where, top to bottom:
+
+1. vectors: a Numba type for LLVM's vectors, so that nothing hangs on the auto-vectoriser. A *vector* has L
+   lanes (one AVX-512 register: 16 float32 or 8 float64), a *block* is four vectors of rows. LLVM splits both
+   where the machine's registers are narrower;
+2. exp, log, and tanh with σ, on vectors;
+3. the values that a kernel is given: `Net`, `Rules`, `Crew`;
+4. one layer, forward and backward, for one block of rows of one member;
+5. one optimizer step on L parameters;
+6. the restart rule;
+7. `train`, the kernel: some steps of a crew, a few dozen members with the same network.
+
+A crew lies in memory in one of two ways. *Narrow*: the lanes of a vector are L members, so that a network of
+nine parameters wastes nothing. *Wide*: the lanes are L parameters of one member. In both, parameter j of
+member p has one flat index, ``first[p] + j * stride``. Sums over rows are kept as vectors of L partial sums, and
+L of these become one vector of sums by a tree of shuffles. Every sum is added up in the same order in both
+ways, and nothing depends on the other members of a crew.
+
+All kernels are in this file because Numba's disk cache does not notice an edit in another one.
 """
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
 
 from __future__ import annotations
 
+import hashlib
 import math
-from typing import NamedTuple
+import operator
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+from llvmlite import ir
+from numba import njit, typeof, types
+from numba.core.imputils import lower_getattr_generic
+from numba.core.typing.templates import (
+    AbstractTemplate, AttributeTemplate, infer_getattr, infer_global, signature,
+)  # fmt: skip
+from numba.extending import (
+    NativeValue, intrinsic, lower_builtin, models, overload, register_model, typeof_impl, unbox,
+)  # fmt: skip
+from numba.np.numpy_support import from_dtype
 
-_jit = njit(nogil=True, cache=True, error_model="numpy")
+_inline = njit(forceinline=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+# 1. Vectors
 
 
-class Options(NamedTuple):
-    """What the kernels need to know of a network."""
+class Vec(types.Type):  # type: ignore[misc]
+    """Some lanes of float32 or float64."""
 
-    has_gate: bool
-    shared: bool
+    def __init__(self, dtype, count):
+        self.dtype, self.count = dtype, count
+        super().__init__(name=f"Vec({dtype}, {count})")
+
+
+class Mask(types.Type):  # type: ignore[misc]
+    """A truth value a lane."""
+
+    def __init__(self, count):
+        self.count = count
+        super().__init__(name=f"Mask({count})")
+
+
+@register_model(Vec)
+class _VecModel(models.PrimitiveModel):  # type: ignore[misc]
+    def __init__(self, manager, kind):
+        element = ir.FloatType() if kind.dtype == types.float32 else ir.DoubleType()
+        super().__init__(manager, kind, ir.VectorType(element, kind.count))
+
+
+@register_model(Mask)
+class _MaskModel(models.PrimitiveModel):  # type: ignore[misc]
+    def __init__(self, manager, kind):
+        super().__init__(manager, kind, ir.VectorType(ir.IntType(1), kind.count))
+
+
+class Pointer(types.Type):  # type: ignore[misc]
+    """Where numbers of one dtype lie. An array in the kernels' arguments would be seven values, not one."""
+
+    def __init__(self, dtype):
+        self.dtype = dtype
+        super().__init__(name=f"Pointer({dtype})")
+
+
+@register_model(Pointer)
+class _PointerModel(models.PrimitiveModel):  # type: ignore[misc]
+    def __init__(self, manager, kind):
+        super().__init__(manager, kind, manager.lookup(kind.dtype).get_data_type().as_pointer())
+
+
+class Memory:
+    """A contiguous array as the kernels take it: they see its numbers one after another, without bounds."""
+
+    def __init__(self, array: Any) -> None:
+        if not array.flags.c_contiguous:
+            raise ValueError("kernels need contiguous arrays")
+        self.array, self.address = array, array.ctypes.data
+
+
+class RecordType(types.Type):  # type: ignore[misc]
+    """Named values of eight bytes each in memory: one argument, where a tuple would be as many as it is long.
+
+    What a kernel compiles to is the same; that it compiles at all within seconds is not.
+    """
+
+    def __init__(self, kind, fields):
+        self.fields = fields
+        # The name is part of every symbol, so it must be short.
+        digest = hashlib.sha256(str(fields).encode()).hexdigest()[:8]
+        super().__init__(name=f"{kind}({digest})")
+
+
+@register_model(RecordType)
+class _RecordModel(models.PrimitiveModel):  # type: ignore[misc]
+    def __init__(self, manager, kind):
+        super().__init__(manager, kind, ir.IntType(64).as_pointer())
+
+
+class Record:
+    """A named tuple of numbers, truth values and `Memory` as the kernels take it."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+        self.fields = tuple(
+            (name, Pointer(from_dtype(v.array.dtype)) if isinstance(v, Memory) else typeof(v))
+            for name, v in values._asdict().items()
+        )
+        words = [v.address if isinstance(v, Memory) else v for v in values]
+        self.words = np.array([np.float64(w).view(np.int64) if isinstance(w, float) else w for w in words])
+        self.address = self.words.ctypes.data
+
+
+@typeof_impl.register(Record)
+def _type_of_record(value, context):
+    return RecordType(type(value.values).__name__, value.fields)
+
+
+@unbox(RecordType)
+def _unbox_record(kind, value, c):
+    attribute = c.pyapi.object_getattr_string(value, "address")
+    address = c.pyapi.number_as_ssize_t(attribute)
+    c.pyapi.decref(attribute)
+    return NativeValue(c.builder.inttoptr(address, c.context.get_value_type(kind)))
+
+
+@infer_getattr
+class _RecordAttributes(AttributeTemplate):  # type: ignore[misc]
+    key = RecordType
+
+    def generic_resolve(self, kind, name):
+        return dict(kind.fields).get(name)
+
+
+@lower_getattr_generic(RecordType)
+def _get_field(context, builder, kind, value, name):
+    number = [field for field, _ in kind.fields].index(name)
+    field = kind.fields[number][1]
+    stored = ir.IntType(64) if field == types.boolean else context.get_value_type(field)
+    place = builder.gep(value, [ir.Constant(ir.IntType(64), number)])
+    word = builder.load(builder.bitcast(place, stored.as_pointer()))
+    return builder.icmp_unsigned("!=", word, ir.Constant(stored, 0)) if field == types.boolean else word
+
+
+@infer_global(operator.getitem)
+class _GetTemplate(AbstractTemplate):  # type: ignore[misc]
+    def generic(self, args, kws):
+        return signature(args[0].dtype, args[0], types.intp) if isinstance(args[0], Pointer) else None
+
+
+@lower_builtin(operator.getitem, Pointer, types.intp)
+def _get(context, builder, sig, args):
+    return context.unpack_value(builder, sig.return_type, builder.gep(args[0], [args[1]]))
+
+
+@infer_global(operator.setitem)
+class _SetTemplate(AbstractTemplate):  # type: ignore[misc]
+    def generic(self, args, kws):
+        if isinstance(args[0], Pointer):
+            return signature(types.none, args[0], types.intp, args[0].dtype)
+        return None
+
+
+@lower_builtin(operator.setitem, Pointer, types.intp, types.Any)
+def _set(context, builder, sig, args):
+    context.pack_value(builder, sig.args[2], args[2], builder.gep(args[0], [args[1]]))
+    return context.get_dummy_value()
+
+
+def lanes(dtype) -> int:
+    """L: numbers in a vector of this dtype."""
+    return 16 if dtype in (types.float32, np.float32, "float32") else 8
+
+
+def _is_single(kind) -> bool:
+    return isinstance(kind.element, ir.FloatType)
+
+
+def _order(*lane_numbers):
+    """The constant that tells a shuffle which lanes to take."""
+    return ir.Constant(ir.VectorType(ir.IntType(32), len(lane_numbers)), list(lane_numbers))
+
+
+def _spread(builder, value, count):
+    if isinstance(value, ir.Constant):
+        return ir.Constant(ir.VectorType(value.type, count), [value] * count)
+    nothing = ir.Constant(ir.VectorType(value.type, count), ir.Undefined)
+    one = builder.insert_element(nothing, value, ir.Constant(ir.IntType(32), 0))
+    return builder.shuffle_vector(one, nothing, _order(*[0] * count))
+
+
+def _call(builder, name, *args):
+    kind = args[0].type
+    suffix = f"v{kind.count}{'f32' if _is_single(kind) else 'f64'}"
+    function = ir.FunctionType(kind, [kind] * len(args))
+    return builder.call(builder.module.declare_intrinsic(f"llvm.{name}.{suffix}", (), function), args)
+
+
+def _vectors(builder, sig, args):
+    """The arguments as vectors, numbers spread over the lanes."""
+    count = next(t.count for t in sig.args if isinstance(t, Vec))
+    return [
+        a if isinstance(t, Vec) else _spread(builder, a, count) for t, a in zip(sig.args, args, strict=True)
+    ]
+
+
+def _common(*args):
+    """(The vectors' type, the arguments' types with numbers in its dtype); None where they do not fit."""
+    vec = next((a for a in args if isinstance(a, Vec)), None)
+    if vec is None or not all(a == vec or isinstance(a, types.Float | types.Integer) for a in args):
+        return None
+    return vec, [a if isinstance(a, Vec) else vec.dtype for a in args]
+
+
+def _operator(op, emit, result):
+    @infer_global(op)
+    class Template(AbstractTemplate):  # type: ignore[misc]
+        def generic(self, args, kws):
+            common = _common(*args)
+            return common and signature(result(common[0]), *common[1])
+
+    def lower(context, builder, sig, args):
+        return emit(builder, *_vectors(builder, sig, args))
+
+    for kinds in ((Vec, Vec), (Vec, types.Float), (types.Float, Vec)):
+        lower_builtin(op, *kinds)(lower)
+
+
+@infer_global(operator.and_)
+class _AndTemplate(AbstractTemplate):  # type: ignore[misc]
+    def generic(self, args, kws):
+        return signature(args[0], *args) if all(isinstance(a, Mask) for a in args) else None
+
+
+@lower_builtin(operator.and_, Mask, Mask)
+def _and(context, builder, sig, args):
+    return builder.and_(*args)
+
+
+for _op, _name in (
+    (operator.add, "fadd"), (operator.sub, "fsub"), (operator.mul, "fmul"), (operator.truediv, "fdiv"),
+):  # fmt: skip
+    _operator(_op, lambda builder, a, b, name=_name: getattr(builder, name)(a, b), lambda vec: vec)
+for _op, _sign in ((operator.lt, "<"), (operator.gt, ">"), (operator.ge, ">="), (operator.eq, "==")):
+    _operator(
+        _op, lambda builder, a, b, sign=_sign: builder.fcmp_ordered(sign, a, b), lambda vec: Mask(vec.count)
+    )
+_operator(operator.ne, lambda builder, a, b: builder.fcmp_unordered("!=", a, b), lambda vec: Mask(vec.count))
+
+
+def _llvm(name, arity):
+    """An LLVM function that does the same in every lane."""
+
+    def emit(context, builder, sig, args):
+        return _call(builder, name, *_vectors(builder, sig, args))
+
+    @intrinsic
+    def one(typing, a):
+        return a(a), emit
+
+    @intrinsic
+    def two(typing, a, b):
+        vec, kinds = _common(a, b)
+        return vec(*kinds), emit
+
+    @intrinsic
+    def three(typing, a, b, c):
+        vec, kinds = _common(a, b, c)
+        return vec(*kinds), emit
+
+    return (one, two, three)[arity - 1]
+
+
+sqrt, absolute = _llvm("sqrt", 1), _llvm("fabs", 1)
+copysign = _llvm("copysign", 2)
+# a * b + c, with one rounding where the machine can.
+fma = _llvm("fmuladd", 3)
+
+
+@intrinsic
+def where(typing, mask, a, b):
+    """a where the mask is true, else b."""
+    vec, kinds = _common(a, b)
+
+    def emit(context, builder, sig, args):
+        x, y = (
+            v if isinstance(t, Vec) else _spread(builder, v, vec.count)
+            for t, v in zip(sig.args[1:], args[1:], strict=True)
+        )
+        return builder.select(args[0], x, y)
+
+    return vec(mask, *kinds), emit
+
+
+@intrinsic
+def anywhere(typing, mask):
+    """Whether the mask is true in some lane."""
+
+    def emit(context, builder, sig, args):
+        bits = ir.IntType(mask.count)
+        return builder.icmp_unsigned("!=", builder.bitcast(args[0], bits), ir.Constant(bits, 0))
+
+    return types.boolean(mask), emit
+
+
+def _pointer(builder, memory, index, kind):
+    return builder.bitcast(builder.gep(memory, [index]), kind.as_pointer())
+
+
+def _aligned(instruction, array):
+    # Rows start anywhere; without this LLVM would trust them to lie at multiples of 64 bytes.
+    instruction.align = 4 if array.dtype == types.float32 else 8
+    return instruction
+
+
+def _readers(vectors):
+    @intrinsic
+    def read(typing, array, index):
+        vec = Vec(array.dtype, vectors * lanes(array.dtype))
+
+        def emit(context, builder, sig, args):
+            kind = context.get_value_type(vec)
+            return _aligned(builder.load(_pointer(builder, *args, kind)), array)
+
+        return vec(array, types.intp), emit
+
+    @intrinsic
+    def fill(typing, array, number):
+        vec = Vec(array.dtype, vectors * lanes(array.dtype))
+
+        def emit(context, builder, sig, args):
+            return _spread(builder, args[1], vec.count)
+
+        return vec(array, array.dtype), emit
+
+    return read, fill
+
+
+# vector(a, n): the L numbers of a from index n on. vector_of(a, z): z in every lane, in a's dtype.
+vector, vector_of = _readers(1)
+block, block_of = _readers(4)
+
+
+@intrinsic
+def store(typing, array, index, value):
+    """Write a vector or a block into an array from an index on."""
+
+    def emit(context, builder, sig, args):
+        pointer = _pointer(builder, args[0], args[1], args[2].type)
+        _aligned(builder.store(args[2], pointer), array)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, value), emit
+
+
+@intrinsic
+def store_some(typing, array, index, value, count):
+    """Write the first ``count`` lanes of a vector into an array from an index on."""
+
+    def emit(context, builder, sig, args):
+        kind = args[2].type
+        counts = ir.VectorType(ir.IntType(64), kind.count)
+        mask = builder.icmp_signed(
+            "<", ir.Constant(counts, list(range(kind.count))), _spread(builder, args[3], kind.count)
+        )
+        pointer = _pointer(builder, args[0], args[1], kind)
+        name = f"llvm.masked.store.v{kind.count}{'f32' if _is_single(kind) else 'f64'}.p0"
+        align = ir.Constant(ir.IntType(32), 4 if _is_single(kind) else 8)
+        function = ir.FunctionType(ir.VoidType(), [kind, pointer.type, align.type, mask.type])
+        builder.call(builder.module.declare_intrinsic(name, (), function), [args[2], pointer, align, mask])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, value, types.int64), emit
+
+
+def _quarters(builder, value):
+    count = value.type.count // 4
+    nothing = ir.Constant(value.type, ir.Undefined)
+    return [
+        builder.shuffle_vector(value, nothing, _order(*range(n * count, (n + 1) * count))) for n in range(4)
+    ]
+
+
+@intrinsic
+def fold_product(typing, a, b):
+    """Two blocks → the vector that sums the four vectors of a * b."""
+
+    def emit(context, builder, sig, args):
+        (x, *xs), (y, *ys) = (_quarters(builder, v) for v in args)
+        total = builder.fmul(x, y)
+        for u, v in zip(xs, ys, strict=True):
+            total = _call(builder, "fmuladd", u, v, total)
+        return total
+
+    return Vec(a.dtype, lanes(a.dtype))(a, b), emit
+
+
+@intrinsic
+def fold_where(typing, mask, a):
+    """A block → the vector that sums its four vectors, with zeros where the mask is false."""
+
+    def emit(context, builder, sig, args):
+        (m, *ms), (x, *xs) = (_quarters(builder, v) for v in args)
+        total = builder.select(m, x, ir.Constant(x.type, [0.0] * x.type.count))
+        for u, v in zip(ms, xs, strict=True):
+            total = builder.select(u, builder.fadd(total, v), total)
+        return total
+
+    return Vec(a.dtype, lanes(a.dtype))(mask, a), emit
+
+
+def _levels(count):
+    """How the tree of `sums_of` goes: for each level, the lanes of two vectors to be added to each other."""
+    if count == 16:
+        # unpcklps with unpckhps, then unpcklpd with unpckhpd: shuffles that stay within 128 bits are cheap.
+        pairs = [([0, 16, 1, 17], [2, 18, 3, 19]), ([0, 1, 16, 17], [2, 3, 18, 19])]
+    else:
+        pairs = [([0, 8], [1, 9])]
+    size = len(pairs[0][0])
+    levels = [
+        tuple([start + lane for start in range(0, count, size) for lane in half] for half in pair)
+        for pair in pairs
+    ]
+    low = [half + part + lane for half in (0, count) for part in (0, 2 * size) for lane in range(size)]
+    return [*levels, (low, [lane + size for lane in low]), (low, [lane + size for lane in low])]
+
+
+@intrinsic
+def sums_of(typing, array, index):
+    """Read L vectors that lie one after another; return the vector of their sums over lanes."""
+    vec = Vec(array.dtype, lanes(array.dtype))
+
+    def emit(context, builder, sig, args):
+        kind = context.get_value_type(vec)
+        rows = []
+        for n in range(vec.count):
+            at = builder.add(args[1], ir.Constant(args[1].type, n * vec.count))
+            rows.append(_aligned(builder.load(_pointer(builder, args[0], at, kind)), array))
+        for low, high in _levels(vec.count):
+            pairs = zip(rows[::2], rows[1::2], strict=True)
+            rows = [
+                builder.fadd(*(builder.shuffle_vector(a, b, _order(*half)) for half in (low, high)))
+                for a, b in pairs
+            ]
+        return rows[0]
+
+    return vec(array, types.intp), emit
+
+
+# 2. Functions
+
+
+def _number(single, double):
+    """A constant that depends on the dtype: called with a vector, it gives its value in every lane."""
+
+    @intrinsic
+    def number(typing, x):
+        def emit(context, builder, sig, args):
+            value = single if x.dtype == types.float32 else double
+            return ir.Constant(args[0].type, [value] * x.count)
+
+        return x(x), emit
+
+    return number
+
+
+def _polynomial(single, double):
+    """A polynomial, highest coefficient first, in float32 and in float64."""
+
+    @intrinsic
+    def polynomial(typing, x):
+        def emit(context, builder, sig, args):
+            kind = args[0].type
+            coefficients = single if x.dtype == types.float32 else double
+            first, *others = (ir.Constant(kind, [c] * x.count) for c in coefficients)
+            for coefficient in others:
+                first = _call(builder, "fmuladd", first, args[0], coefficient)
+            return first
+
+        return x(x), emit
+
+    return polynomial
+
+
+one = _number(1.0, 1.0)
+infinity = _number(math.inf, math.inf)
+# Added to a number, it leaves the nearest integer in the last bits.
+magic = _number(12582912.0, 6755399441055744.0)
+ln2_high = _number(0.693359375, 6.93147180369123816490e-1)
+ln2_low = _number(-2.12194440e-4, 1.90821492927058770002e-10)
+exp_bottom = _number(-87.0, -708.0)
+exp_top = _number(88.72283, 709.782712893384)
+# e**r = 1 + r + r² · polynomial: Cephes' expf; Taylor.
+exp_series = _polynomial(
+    (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1),
+    tuple(1.0 / math.factorial(k) for k in range(13, 1, -1)),
+)
+# Cephes' logf; atanh's series in s = f / (2 + f): log(1 + f) = 2 (s + s³/3 + s⁵/5 + …), by fdlibm's coefficients.
+log_series = _polynomial(
+    (7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1)
+    + (2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1),
+    (1.479819860511658591e-1, 1.531383769920937332e-1, 1.818357216161805012e-1, 2.222219843214978396e-1)
+    + (2.857142874366239149e-1, 3.999999999940941908e-1, 6.666666666666735130e-1, 0.0),
+)
+
+
+def _bits(kind):
+    width, fraction = (32, 23) if _is_single(kind) else (64, 52)
+    whole = ir.VectorType(ir.IntType(width), kind.count)
+    return whole, lambda number: ir.Constant(whole, [number] * kind.count), fraction
+
+
+@intrinsic
+def times_power(typing, x, n):
+    """x * 2**k, where n = k + magic.
+
+    NaN stays NaN: the last bits of those that arithmetic makes are zeros.
+    """
+
+    def emit(context, builder, sig, args):
+        whole, same, fraction = _bits(args[0].type)
+        moved = builder.shl(builder.bitcast(args[1], whole), same(fraction))
+        return builder.bitcast(builder.add(builder.bitcast(args[0], whole), moved), args[0].type)
+
+    return x(x, n), emit
+
+
+@intrinsic
+def split_power(typing, x):
+    """Positive x → (m, k) with x = m * 2**k and m in [sqrt(1/2), sqrt(2))."""
+
+    def emit(context, builder, sig, args):
+        whole, same, fraction = _bits(args[0].type)
+        root = same(0x3F3504F3 if x.dtype == types.float32 else 0x3FE6A09E667F3BCD)
+        number = builder.bitcast(args[0], whole)
+        k = builder.ashr(builder.sub(number, root), same(fraction))
+        m = builder.bitcast(builder.sub(number, builder.shl(k, same(fraction))), args[0].type)
+        return context.make_tuple(builder, sig.return_type, (m, builder.sitofp(k, args[0].type)))
+
+    return types.UniTuple(x, 2)(x), emit
+
+
+@_inline
+def exp_parts(x):
+    """x between `exp_bottom` and `exp_top` → (n, d) with e**x = (1 + d) * 2**k; see `times_power` for n."""
+    n = fma(x, 1.4426950408889634, magic(x))
+    whole = n - magic(x)
+    r = fma(whole, ln2_low(x) * -1.0, fma(whole, ln2_high(x) * -1.0, x))
+    return n, fma(r * r, exp_series(r), r)
+
+
+@_inline
+def exp_fall(x):
+    """e**x for x below 80; where it would be less than the least normal number, about that."""
+    n, d = exp_parts(where(x < exp_bottom(x), exp_bottom(x), x))
+    return times_power(d + 1.0, n)
+
+
+@_inline
+def exp(x):
+    """e**x for any x."""
+    high = x > exp_top(x)
+    return where(high, infinity(x), exp_fall(where(high, exp_bottom(x), x)))
+
+
+def log_fraction(f):
+    """log(1 + f) for 1 + f in [sqrt(1/2), sqrt(2))."""
+    raise NotImplementedError
+
+
+@overload(log_fraction, jit_options={"forceinline": True, "error_model": "numpy"})
+def _log_fraction(f):
+    def single(f):
+        z = f * f
+        return f + fma(z, -0.5, f * z * log_series(f))
+
+    def double(f):
+        s = f / (f + 2.0)
+        half = f * f * 0.5
+        return f - (half - s * (half + log_series(s * s)))
+
+    return single if f.dtype == types.float32 else double
+
+
+@_inline
+def log(x):
+    """Natural logarithm of positive, normal x; infinity and NaN stay what they are."""
+    m, k = split_power(x)
+    f = m - 1.0
+    y = fma(k, ln2_high(x), fma(k, ln2_low(x), log_fraction(f)))
+    return where(x < infinity(x), y, x)
+
+
+@_inline
+def tanh_sigmoid(a, b):
+    """(tanh(a), σ(b)) with one division and no overflow."""
+    # exp(-2|a|) - 1 by its parts, which keeps its digits near a = 0.
+    twice = absolute(a) * -2.0
+    n, d = exp_parts(where(twice < exp_bottom(a), exp_bottom(a), twice))
+    power = times_power(one(a), n)
+    fall = fma(power, d, power - 1.0)
+    e = exp_fall(absolute(b) * -1.0)
+    over_a, over_b = fall + 2.0, e + 1.0
+    r = 1.0 / (over_a * over_b)
+    half = over_a * r
+    return copysign(fall * over_b * r, a), where(b > 0.0, half, e * half)
+
+
+@_inline
+def sigmoid(b):
+    """σ(b), without overflow."""
+    e = exp_fall(absolute(b) * -1.0)
+    return where(b > 0.0, one(b), e) / (e + 1.0)
+
+# 3. Values
+
+
+class Net(NamedTuple):
+    """What the kernel needs to know of a network. ``layout`` has a row a layer, with `LAYOUT`'s columns."""
+
+    depth: int
+    gated: bool
+    # Where the gate comes from: 0 constant, 1 one column of inputs, 2 a column for each output.
     gate: int
-    epsilon: float
-    bounded: bool
-    omega: float
+    # 0 no sign vector, 1 the paper's, 2 with the published code's order of weights.
     sign: int
+    bounded: bool
+    epsilon: float
+    # Infinity where nothing bounds the exponent.
+    omega: float
+    # Pairs (W_hat, M_hat) and gates in all, and in the first layer; the most outputs of a layer.
+    pairs: int
+    gates: int
+    pairs_0: int
+    gates_0: int
+    layout: Any
+
+
+# Inputs, outputs, the first of its pairs of the additive and of the multiplicative path, the first of its
+# gates; where in the scratch its inputs, their logarithms, their gradients and what is saved for the way back
+# begin, and how far apart the last is for one member and the next.
+LAYOUT = ("inputs", "outputs", "additive", "multiplicative", "gate", "x", "log_x", "dx", "saved", "saved_step")
+INPUTS, OUTPUTS, ADDITIVE, MULTIPLICATIVE, GATE, X, LOG_X, DX, SAVED, SAVED_STEP = range(len(LAYOUT))
 
 
 class Rules(NamedTuple):
-    """What the kernels need to know of a recipe; numbers that switch a part off are given in `cpu_host`."""
+    """What the kernel needs to know of a recipe, with numbers in place of what is switched off."""
 
-    batch: int
     epochs: int
+    batches: int
     adam: bool
+    tensorflow: bool
     rate: float
     beta1: float
     beta2: float
     epsilon: float
-    tensorflow: bool
     decays: bool
     decay_final: float
     decay_hold: float
     clip: float
+    # Of every ``period`` steps the first ``turn`` are for weights; period 0: all steps are for all.
     period: int
-    weights: int
+    turn: int
+    # The first epoch of the regulariser; -1: none.
     pull_after: int
     pull_below: float
-    pull_threshold: float
+    pull_reach: float
     pull_apart: bool
+    # 0: no restarts.
     look_every: int
     look_window: int
     look_all: bool
     look_each: bool
     look_tolerance: float
     look_above: float
-    keep: bool
+    keep_optimizer: bool
+    # Make no step; leave the gradients where Adam's first moment is.
+    probe: bool
+    # Sets of weights that each member has.
+    starts: int
 
 
-@_jit
-def sigmoid(z):
-    e = math.exp(-abs(z))
-    return (1.0 if z >= 0 else e) / (1.0 + e)
+class Crew(NamedTuple):
+    """Members with the same network and number of rows, under way. All arrays are flat or [P, …]."""
+
+    wide: bool
+    members: int
+    # Blocks of state (a member, or L of them), and vectors a block of pairs and of gates.
+    blocks: int
+    pair_vectors: int
+    gate_vectors: int
+    stride: int
+    # Flat index of each member's first pair and gate.
+    first_pair: Any
+    first_gate: Any
+    # Data: x [D, blocks of rows, I, 4L]; y and weight [targets, blocks of rows, O, 4L]; which blocks of x hold
+    # a zero; members sets[d] … sets[d + 1] - 1 have data set d.
+    x: Any
+    y: Any
+    weight: Any
+    scaled: bool
+    zeros: Any
+    sets: Any
+    data_sets: int
+    target: Any
+    rows: int
+    batch: int
+    row_blocks: int
+    # Parameters, with the optimizer's moments.
+    w_hat: Any
+    w_first: Any
+    w_second: Any
+    m_hat: Any
+    m_first: Any
+    m_second: Any
+    g_hat: Any
+    g_first: Any
+    g_second: Any
+    # tanh(W_hat), σ(M_hat), their product W, 1 - 2|W|, its logarithmic derivative, and σ(G) or G.
+    tanh: Any
+    sigma: Any
+    weights: Any
+    factor: Any
+    factor_slope: Any
+    gates: Any
+    # The gradients of W and the gates; the regulariser's pull on one block's pairs and gates.
+    d_weights: Any
+    d_gates: Any
+    pair_pull: Any
+    gate_pull: Any
+    # Adam's bias corrections by step.
+    correction1: Any
+    correction2: Any
+    corrections: int
+    # A number a lane of each block: learning rates, second corrections, whether the regulariser acts.
+    weight_rate: Any
+    weight_bias: Any
+    gate_rate: Any
+    gate_bias: Any
+    acting: Any
+    # Scratch of the layers; partial sums; a loss a member, with its partial sums.
+    scratch: Any
+    partial: Any
+    loss: Any
+    loss_partial: Any
+    outputs: Any
+    keeps_outputs: bool
+    # Steps of weights, steps of gates, step of the last start, restarts, first epoch after it, steps in all.
+    clock: Any
+    alive: Any
+    # Mini-batch losses, [steps or a ring of them, P up to a multiple of L].
+    history: Any
+    history_steps: int
+    columns: int
+    moments: Any
+    marks: Any
+    epoch_sum: Any
+    epoch_loss: Any
+    restarts: Any
+    # Packed starts [P, R, K], and the packed index of each pair's W_hat and M_hat and of each gate.
+    starts: Any
+    w_index: Any
+    m_index: Any
+    g_index: Any
 
 
-@_jit
-def layer_sizes(i, o, opt):
-    pairs = i * o
-    gates = 0
-    if opt.has_gate:
-        gates = o if opt.gate == 0 else (i if opt.gate == 1 else i * o)
-    total = pairs * (2 if opt.shared else 4) + gates
-    return pairs, gates, total
+WEIGHT_STEPS, GATE_STEPS, BORN, RESTARTS, FIRST_EPOCH, STEPS = range(6)
+CLOCK = 6
+
+# Inputs that are walked together: so many rows of x and log x stay in the first-level cache for all members.
+SLAB = 32
 
 
-@_jit
-def forward(theta, widths, opt, x, acts, a_, m_, s_, g_, z_):
-    """Fill the activations of every layer for rows x [B, I]; acts[0] is x."""
-    B = x.shape[0]
-    one = theta.dtype.type(1)
-    base = 0
-    acts[0, :B, : widths[0]] = x
-    for layer in range(len(widths) - 1):
-        I, O = widths[layer], widths[layer + 1]
-        n, ng, total = layer_sizes(I, O, opt)
-        ma = base
-        mm = base if opt.shared else base + 2 * n
-        gb = base + total - ng
-        for o in range(O):
-            for b in range(B):
-                a = theta.dtype.type(0)
-                z = theta.dtype.type(0)
-                s = one
-                u = theta.dtype.type(0)
-                for i in range(I):
-                    v = acts[layer, b, i]
-                    k = i * O + o
-                    a += v * np.tanh(theta[ma + k]) * sigmoid(theta[ma + n + k])
-                    if opt.has_gate:
-                        w = np.tanh(theta[mm + k]) * sigmoid(theta[mm + n + k])
-                        if opt.bounded:
-                            z += math.log(max(abs(v), theta.dtype.type(opt.epsilon))) * w
-                        else:
-                            z += math.log(abs(v) + theta.dtype.type(opt.epsilon)) * w
-                        if opt.sign:
-                            ks = k if opt.sign == 1 else o * I + i
-                            f = abs(np.tanh(theta[mm + ks]) * sigmoid(theta[mm + n + ks]))
-                            s *= np.sign(v) * f + one - f
-                        if opt.gate == 1:
-                            u += v * theta[gb + i]
-                        elif opt.gate == 2:
-                            u += v * theta[gb + k]
-                y = a
-                if opt.has_gate:
-                    if opt.gate == 0:
-                        u = theta[gb + o]
-                    zc = min(z, theta.dtype.type(opt.omega)) if opt.bounded else z
-                    m = math.exp(zc)
-                    g = sigmoid(u)
-                    y = g * a + (one - g) * m * s
-                    m_[layer, b, o] = m
-                    s_[layer, b, o] = s
-                    g_[layer, b, o] = g
-                    z_[layer, b, o] = z
-                a_[layer, b, o] = a
-                acts[layer + 1, b, o] = y
-        base += total
+@intrinsic
+def vector_size(typing, array):
+    """L, known to the compiler."""
+    count = lanes(array.dtype)
+    return types.intp(array), lambda context, builder, sig, args: ir.Constant(ir.IntType(64), count)
 
 
-@_jit
-def batch_loss(acts, depth, y, weight):
-    B, O = y.shape
-    loss = y.dtype.type(0)
-    for b in range(B):
-        for o in range(O):
-            e = acts[depth, b, o] - y[b, o]
-            loss += weight[b, o] * e * e
-    return loss / y.dtype.type(B * O)
+# 4. One layer
 
 
-@_jit
-def gradients(theta, widths, opt, x, y, weight, acts, a_, m_, s_, g_, z_, dacts, grad):
-    """Fill the gradient [K] of the data loss and return the loss."""
-    depth = len(widths) - 1
-    forward(theta, widths, opt, x, acts, a_, m_, s_, g_, z_)
-    B, outputs = y.shape
-    T = theta.dtype.type
-    one = T(1)
-    for b in range(B):
-        for o in range(outputs):
-            dacts[depth, b, o] = T(2) * weight[b, o] * (acts[depth, b, o] - y[b, o]) / T(B * outputs)
-    grad[:] = 0
-    base = len(theta)
-    for layer in range(depth - 1, -1, -1):
-        I, O = widths[layer], widths[layer + 1]
-        n, ng, total = layer_sizes(I, O, opt)
-        base -= total
-        ma = base
-        mm = base if opt.shared else base + 2 * n
-        gb = base + total - ng
-        dacts[layer, :B, :I] = 0
-        for o in range(O):
-            for i in range(I):
-                k = i * O + o
-                ta, ga = np.tanh(theta[ma + k]), sigmoid(theta[ma + n + k])
-                tm, gm = np.tanh(theta[mm + k]), sigmoid(theta[mm + n + k])
-                wa, wm = ta * ga, tm * gm
-                dwa = T(0)
-                dwm = T(0)
-                dws = T(0)
-                dg = T(0)
-                ks = k if opt.sign != 2 else o * I + i
-                ts, gs = np.tanh(theta[mm + ks]), sigmoid(theta[mm + n + ks])
-                for b in range(B):
-                    v = acts[layer, b, i]
-                    dy = dacts[layer + 1, b, o]
-                    if not opt.has_gate:
-                        dwa += dy * v
-                        dacts[layer, b, i] += dy * wa
-                        continue
-                    g, a, m, s, z = (
-                        g_[layer, b, o], a_[layer, b, o], m_[layer, b, o], s_[layer, b, o], z_[layer, b, o],
-                    )
-                    dwa += dy * g * v
-                    dx = dy * g * wa
-                    dz = dy * (one - g) * m * s
-                    if opt.bounded and not z <= T(opt.omega):
-                        dz = T(0)
-                    size = abs(v)
-                    if opt.bounded:
-                        low = max(size, T(opt.epsilon))
-                        dwm += dz * math.log(low)
-                        if size >= T(opt.epsilon):
-                            dx += dz * wm / v
-                    else:
-                        dwm += dz * math.log(size + T(opt.epsilon))
-                        dx += dz * wm * np.sign(v) / (size + T(opt.epsilon))
-                    du = dy * (a - m * s) * g * (one - g)
-                    if opt.gate == 0:
-                        if i == 0:
-                            grad[gb + o] += du
-                    elif opt.gate == 1:
-                        grad[gb + i] += du * v
-                        dx += du * theta[gb + i]
-                    else:
-                        dg += du * v
-                        dx += du * theta[gb + k]
-                    if opt.sign and v <= 0:
-                        rest = one
-                        for j in range(I):
-                            if j != i:
-                                kj = j * O + o if opt.sign == 1 else o * I + j
-                                f = abs(np.tanh(theta[mm + kj]) * sigmoid(theta[mm + n + kj]))
-                                rest *= np.sign(acts[layer, b, j]) * f + one - f
-                        dws += dy * (one - g) * m * rest * (np.sign(v) - one)
-                    dacts[layer, b, i] += dx
-                if opt.has_gate and opt.gate == 2:
-                    grad[gb + k] += dg
-                grad[ma + k] += dwa * (one - ta * ta) * ga
-                grad[ma + n + k] += dwa * ta * ga * (one - ga)
-                if opt.has_gate:
-                    grad[mm + k] += dwm * (one - tm * tm) * gm
-                    grad[mm + n + k] += dwm * tm * gm * (one - gm)
-                    if opt.sign:
-                        dws *= np.sign(ts * gs)
-                        grad[mm + ks] += dws * (one - ts * ts) * gs
-                        grad[mm + n + ks] += dws * ts * gs * (one - gs)
-                # The gate's own derivative where W has none.
-        if opt.has_gate and opt.gate == 1:
-            pass
-    return batch_loss(acts, depth, y, weight)
+@_inline
+def place(net, layer, column):
+    """An entry of the layout."""
+    return net.layout[layer * len(LAYOUT) + column]
 
 
-@_jit
-def add_pull(theta, grad, pull, rules):
-    for k in range(len(theta)):
-        if abs(theta[k]) < rules.pull_threshold:
-            grad[k] -= np.sign(theta[k]) * pull[k]
+@_inline
+def read_rows(net, crew, start):
+    """Bring one block of rows into the scratch: x [I, 4L] and its logarithms."""
+    scratch, size = crew.scratch, 4 * vector_size(crew.scratch)
+    x, log_x = place(net, 0, X), place(net, 0, LOG_X)
+    for i in range(place(net, 0, INPUTS)):
+        value = block(crew.x, start + i * size)
+        store(scratch, x + i * size, value)
+        if net.gated:
+            store(scratch, log_x + i * size, log_size(net, value))
 
 
-@_jit
-def update(theta, grad, first, second, kinds, kind, t, rate, rules):
-    """One optimizer step on the parameters of one kind, in place."""
-    T = theta.dtype.type
-    c1 = 1.0 - rules.beta1**t
-    c2 = math.sqrt(1.0 - rules.beta2**t)
-    for k in range(len(theta)):
-        if kinds[k] != kind:
+@_inline
+def log_size(net, x):
+    """log(max(|x|, ε)), or log(|x| + ε) where nothing bounds the exponent."""
+    size = absolute(x)
+    return log(where(size < net.epsilon, net.epsilon, size) if net.bounded else size + net.epsilon)
+
+
+@_inline
+def sign_pair(net, layer, o, i):
+    """The pair whose weight turns the sign for input i and output o."""
+    inputs, outputs = place(net, layer, INPUTS), place(net, layer, OUTPUTS)
+    n = o * inputs + i
+    if net.sign == 2:
+        # The published code reads [I, O] weights as if they were [O, I].
+        n = (n % outputs) * inputs + n // outputs
+    return place(net, layer, MULTIPLICATIVE) + n
+
+
+@_inline
+def no_sums(scratch):
+    zero = block_of(scratch, 0.0)
+    return zero, zero, block_of(scratch, 1.0), zero
+
+
+@_inline
+def add_inputs(net, crew, sums, layer, o, span, zeros, p):
+    """Add the inputs of a span to (x W_a, log|x| W_m, the sign product, x G) of output o of member p."""
+    a, z, s, u = sums
+    start, stop = span
+    scratch, weights, factor = crew.scratch, crew.weights, crew.factor
+    size, stride, first = 4 * vector_size(scratch), crew.stride, crew.first_pair[p]
+    inputs = place(net, layer, INPUTS)
+    x, log_x = place(net, layer, X), place(net, layer, LOG_X)
+    to_a = first + (place(net, layer, ADDITIVE) + o * inputs) * stride
+    to_m = first + (place(net, layer, MULTIPLICATIVE) + o * inputs) * stride
+    if not net.gated:
+        for i in range(start, stop):
+            a = fma(block(scratch, x + i * size), weights[to_a + i * stride], a)
+        return a, z, s, u
+    if net.sign == 1 and not zeros:
+        for i in range(start, stop):
+            value = block(scratch, x + i * size)
+            a = fma(value, weights[to_a + i * stride], a)
+            z = fma(block(scratch, log_x + i * size), weights[to_m + i * stride], z)
+            s = where(value < 0.0, s * factor[to_m + i * stride], s)
+    else:
+        for i in range(start, stop):
+            value = block(scratch, x + i * size)
+            a = fma(value, weights[to_a + i * stride], a)
+            z = fma(block(scratch, log_x + i * size), weights[to_m + i * stride], z)
+            if net.sign:
+                pair = first + sign_pair(net, layer, o, i) * stride
+                s = where(value < 0.0, s * factor[pair], s)
+                s = where(value == 0.0, s * (1.0 - abs(weights[pair])), s)
+    if net.gate:
+        to_g = crew.first_gate[p] + gate_start(net, layer, o) * stride
+        for i in range(start, stop):
+            u = fma(block(scratch, x + i * size), crew.gates[to_g + i * stride], u)
+    return a, z, s, u
+
+
+@_inline
+def gate_start(net, layer, o):
+    """The first gate parameter of output o."""
+    return place(net, layer, GATE) + (o * place(net, layer, INPUTS) if net.gate == 2 else 0)
+
+
+@_inline
+def combine(net, crew, sums, layer, o, p):
+    """Sums → (y, m ⊙ s, a, g) of output o."""
+    a, z, s, u = sums
+    if not net.gated:
+        return a, z, a, z
+    capped = where(z > net.omega, net.omega, z)
+    m = exp_fall(capped) if net.omega < 80.0 else exp(capped)
+    if net.sign:
+        m = m * s
+    if net.gate:
+        g = sigmoid(u)
+    else:
+        g = block_of(m, crew.gates[crew.first_gate[p] + (place(net, layer, GATE) + o) * crew.stride])
+    return fma(g, a, (1.0 - g) * m), m, a, g
+
+
+@_inline
+def split_gradient(net, dy, m, a, g, z):
+    """dL/dy of an output → dL/da, dL/dz, dL/ds · s and dL/d(gate's argument)."""
+    if not net.gated:
+        return dy, dy, dy, dy
+    to_m = dy * (1.0 - g) * m
+    return dy * g, where(z > net.omega, 0.0, to_m), to_m, dy * (a - m) * (g * (1.0 - g))
+
+
+@_inline
+def put(crew, row, value, fresh):
+    """Set a row of the partial sums, or add to it."""
+    at = row * vector_size(crew.partial)
+    if fresh:
+        store(crew.partial, at, value)
+    else:
+        store(crew.partial, at, vector(crew.partial, at) + value)
+
+
+@_inline
+def give_inputs(net, crew, gradients, layer, o, span, zeros, p, row, fresh):
+    """Leave the partial sums of the gradients of output o's weights for a span of inputs, and dL/dx."""
+    da, dz, ds, du = gradients
+    start, stop = span
+    scratch, weights, stride = crew.scratch, crew.weights, crew.stride
+    size, first, inputs = 4 * vector_size(scratch), crew.first_pair[p], place(net, layer, INPUTS)
+    x, log_x = place(net, layer, X), place(net, layer, LOG_X)
+    a_pair, m_pair = place(net, layer, ADDITIVE) + o * inputs, place(net, layer, MULTIPLICATIVE) + o * inputs
+    a_row, m_row, g_row, step = row
+    merged = a_pair == m_pair
+    signed = net.gated and net.sign == 1 and not zeros
+    for i in range(start, stop):
+        value = block(scratch, x + i * size)
+        to_a = fold_product(da, value)
+        if not net.gated:
+            put(crew, a_row + i * step, to_a, fresh)
             continue
-        g = grad[k]
-        if g > rules.clip:
-            g = T(rules.clip)
-        elif g < -rules.clip:
-            g = T(-rules.clip)
-        if rules.adam:
-            first[k] = T(rules.beta1) * first[k] + T(1 - rules.beta1) * g
-            second[k] = T(rules.beta2) * second[k] + T(1 - rules.beta2) * g * g
-            theta[k] -= T(rate / c1) * first[k] / (math.sqrt(second[k]) / T(c2) + T(rules.epsilon))
-        else:
-            second[k] = T(rules.beta2) * second[k] + T(1 - rules.beta2) * g * g
-            if rules.tensorflow:
-                theta[k] -= T(rate) * g / math.sqrt(second[k] + T(rules.epsilon))
+        to_m = fold_product(dz, block(scratch, log_x + i * size))
+        if signed:
+            slope = crew.factor_slope[first + (m_pair + i) * stride]
+            to_m = fma(fold_where(value < 0.0, ds), slope, to_m)
+        elif net.sign:
+            pair = sign_pair(net, layer, o, i)
+            at = first + pair * stride
+            to_s = fold_where(value < 0.0, ds) * crew.factor_slope[at]
+            to_s = fma(fold_where(value == 0.0, ds), zero_slope(weights[at]), to_s)
+            if net.sign == 1:
+                to_m = to_m + to_s
             else:
-                theta[k] -= T(rate) * g / (math.sqrt(second[k]) + T(rules.epsilon))
+                # Narrow only: the row of another pair, set to zero beforehand.
+                put(crew, first + pair * stride, to_s, False)
+        if merged:
+            put(crew, a_row + i * step, to_a + to_m, fresh)
+        else:
+            put(crew, a_row + i * step, to_a, fresh)
+            put(crew, m_row + i * step, to_m, fresh)
+    if net.gated and net.gate:
+        # A gate column that serves all outputs gathers from them all.
+        first_of_all = fresh and (net.gate == 2 or o == 0 or crew.wide and layer == 0)
+        for i in range(start, stop):
+            put(crew, g_row + i * step, fold_product(du, block(scratch, x + i * size)), first_of_all)
+    if layer > 0:
+        pass_back(net, crew, gradients, layer, o, p)
 
 
-@_jit
-def wants_restart(history, n, rules):
-    if n < rules.look_window:
-        return False
-    lo = 0 if rules.look_all else n - rules.look_window
-    h = (n - lo) // 2
-    if h == 0:
-        return False
-    second = history[lo + h : n].mean()
-    if not second > rules.look_above:
-        return False
-    first = history[lo : lo + h].mean()
-    return first <= second + rules.look_tolerance * history[lo + h : n].std()
+@_inline
+def zero_slope(w):
+    """d log(1 - |w|) / dw, where a zero of x has the factor 1 - |w|."""
+    rest = 1.0 - abs(w)
+    return 0.0 if w == 0.0 else -math.copysign(1.0, w) / (rest if rest != 0.0 else 1e-18)
 
 
-@_jit
-def decay_factor(rules, progress):
+@_inline
+def pass_back(net, crew, gradients, layer, o, p):
+    """Add output o's part to the gradients of a hidden layer's inputs, and of their logarithms."""
+    da, dz, _, du = gradients
+    scratch, weights, stride = crew.scratch, crew.weights, crew.stride
+    size, first, inputs = 4 * vector_size(scratch), crew.first_pair[p], place(net, layer, INPUTS)
+    a_pair, m_pair = place(net, layer, ADDITIVE) + o * inputs, place(net, layer, MULTIPLICATIVE) + o * inputs
+    dx, d_log = place(net, layer, DX), place(net, layer, DX) + inputs * size
+    to_g = crew.first_gate[p] + gate_start(net, layer, o) * stride
+    zero = block_of(scratch, 0.0)
+    for i in range(inputs):
+        old = zero if o == 0 else block(scratch, dx + i * size)
+        new = fma(da, weights[first + (a_pair + i) * stride], old)
+        if net.gated and net.gate:
+            new = fma(du, crew.gates[to_g + i * stride], new)
+        store(scratch, dx + i * size, new)
+        if net.gated:
+            old = zero if o == 0 else block(scratch, d_log + i * size)
+            store(scratch, d_log + i * size, fma(dz, weights[first + (m_pair + i) * stride], old))
+
+
+@_inline
+def input_gradient(net, crew, layer, i):
+    """dL/dx of hidden input i: the additive part, and through its logarithm."""
+    scratch, size = crew.scratch, 4 * vector_size(crew.scratch)
+    at, inputs = place(net, layer, DX) + i * size, place(net, layer, INPUTS)
+    direct = block(scratch, at)
+    if not net.gated:
+        return direct
+    x, through = block(scratch, place(net, layer, X) + i * size), block(scratch, at + inputs * size)
+    if net.bounded:
+        return where(absolute(x) >= net.epsilon, direct + through / x, direct)
+    slope = through / copysign(absolute(x) + net.epsilon, x)
+    return where(x == 0.0, direct, direct + slope)
+
+
+@_inline
+def rows_of(net, crew, layer, o, p, start):
+    """The rows of partial sums for output o: of its additive, its multiplicative and its gate's parameters."""
+    inputs, stride = place(net, layer, INPUTS), crew.stride
+    a = place(net, layer, ADDITIVE) + o * inputs
+    m = place(net, layer, MULTIPLICATIVE) + o * inputs
+    g = gate_start(net, layer, o)
+    if not crew.wide:
+        pair, gate = crew.first_pair[p], crew.blocks * net.pairs * stride + crew.first_gate[p]
+        return pair + a * stride, pair + m * stride, gate + g * stride, stride
+    if layer > 0:
+        return a - net.pairs_0, m - net.pairs_0, local_gates(net) + g, 1
+    local = local_gates(net) + net.gates
+    return local - start, local + SLAB - start, local + 2 * SLAB - start, 1
+
+
+@_inline
+def local_gates(net):
+    """Wide: the row of partial sums where a member's gates begin."""
+    return net.pairs - net.pairs_0
+
+
+@_inline
+def gather(crew, target, at, row, count, fresh):
+    """Turn ``count`` rows of partial sums into sums, which are set or added to a gradient."""
+    size = vector_size(crew.partial)
+    for n in range(0, count, size):
+        sums = sums_of(crew.partial, (row + n) * size)
+        if not fresh:
+            sums = sums + vector(target, at + n)
+        store_some(target, at + n, sums, count - n)
+
+
+@_inline
+def give_layer(net, crew, gradients, layer, o, span, zeros, p, fresh):
+    """The way back through output o for a span of inputs; wide, the first layer's sums are made at once."""
+    start, stop = span
+    rows = rows_of(net, crew, layer, o, p, start)
+    at_once = crew.wide and layer == 0
+    give_inputs(net, crew, gradients, layer, o, span, zeros, p, rows, fresh or crew.wide)
+    if not at_once:
+        return
+    inputs, first = place(net, 0, INPUTS), crew.first_pair[p]
+    a, m = first + place(net, 0, ADDITIVE) + o * inputs, first + place(net, 0, MULTIPLICATIVE) + o * inputs
+    gather(crew, crew.d_weights, a + start, rows[0] + start, stop - start, fresh)
+    if net.gated and a != m:
+        gather(crew, crew.d_weights, m + start, rows[1] + start, stop - start, fresh)
+    if net.gated and net.gate:
+        at = crew.first_gate[p] + gate_start(net, 0, o) + start
+        gather(crew, crew.d_gates, at, rows[2] + start, stop - start, fresh and (net.gate == 2 or o == 0))
+
+
+@_inline
+def give_gate(net, crew, dy, m, a, g, layer, o, p, fresh):
+    """Leave the partial sums of a constant gate's gradient."""
+    if net.gated and not net.gate:
+        gate = crew.gates[crew.first_gate[p] + (place(net, layer, GATE) + o) * crew.stride]
+        if crew.wide:
+            row = local_gates(net) + place(net, layer, GATE) + o
+        else:
+            row = crew.blocks * net.pairs * crew.stride + crew.first_gate[p]
+            row += (place(net, layer, GATE) + o) * crew.stride
+        put(crew, row, fold_product(dy, a - m) * (gate * (1 - gate)), fresh or crew.wide)
+
+
+@_inline
+def last_layer(net, crew, zeros, p, y_at, weight_at, scale, fresh):
+    """Forward, loss and back through the last layer, one output after the other, in registers."""
+    layer, size = net.depth - 1, 4 * vector_size(crew.scratch)
+    inputs, outputs = place(net, layer, INPUTS), place(net, layer, OUTPUTS)
+    loss = vector_of(crew.scratch, 0.0)
+    part = SLAB if crew.wide and layer == 0 else inputs
+    for o in range(outputs):
+        sums = add_inputs(net, crew, no_sums(crew.scratch), layer, o, (0, inputs), zeros, p)
+        y, m, a, g = combine(net, crew, sums, layer, o, p)
+        if crew.keeps_outputs:
+            store(crew.outputs, y_at + o * size, y)
+        error = y - block(crew.y, y_at + o * size)
+        weighted = error * block(crew.weight, weight_at + (o * size if crew.scaled else 0))
+        loss = loss + fold_product(error, weighted)
+        dy = weighted * scale
+        gradients = split_gradient(net, dy, m, a, g, sums[1])
+        give_gate(net, crew, dy, m, a, g, layer, o, p, fresh)
+        for start in range(0, inputs, part):
+            give_layer(net, crew, gradients, layer, o, (start, min(start + part, inputs)), zeros, p, fresh)
+    at = p * vector_size(crew.scratch)
+    store(crew.loss_partial, at, loss if fresh else loss + vector(crew.loss_partial, at))
+
+
+@_inline
+def save(net, crew, layer, o, p, values):
+    size = 4 * vector_size(crew.scratch)
+    at = place(net, layer, SAVED) + p * place(net, layer, SAVED_STEP) + o * 4 * size
+    for n in range(4):
+        store(crew.scratch, at + n * size, values[n])
+
+
+@_inline
+def saved(net, crew, layer, o, p):
+    size = 4 * vector_size(crew.scratch)
+    at = place(net, layer, SAVED) + p * place(net, layer, SAVED_STEP) + o * 4 * size
+    scratch = crew.scratch
+    return (
+        block(scratch, at), block(scratch, at + size), block(scratch, at + 2 * size),
+        block(scratch, at + 3 * size),
+    )  # fmt: skip
+
+
+@_inline
+def hidden_output(net, crew, sums, layer, o, p):
+    """Make hidden output o the next layer's input; save what the way back needs; tell whether it has zeros."""
+    y, m, a, g = combine(net, crew, sums, layer, o, p)
+    size = 4 * vector_size(crew.scratch)
+    store(crew.scratch, place(net, layer + 1, X) + o * size, y)
+    if net.gated:
+        store(crew.scratch, place(net, layer + 1, LOG_X) + o * size, log_size(net, y))
+    save(net, crew, layer, o, p, (m, a, g, sums[1]))
+    return anywhere(y == 0.0)
+
+
+@_inline
+def hidden_back(net, crew, layer, o, p, fresh):
+    """The gradients at output o of a hidden layer, from the next layer's inputs."""
+    dy = input_gradient(net, crew, layer + 1, o)
+    m, a, g, z = saved(net, crew, layer, o, p)
+    give_gate(net, crew, dy, m, a, g, layer, o, p, fresh)
+    return split_gradient(net, dy, m, a, g, z)
+
+
+@_inline
+def hidden_layers(net, crew, p, y_at, weight_at, scale, fresh):
+    """From the sums of the first layer to the gradients at its outputs, which are saved in their place."""
+    has_zeros = False
+    for o in range(place(net, 0, OUTPUTS)):
+        has_zeros |= hidden_output(net, crew, saved(net, crew, 0, o, p), 0, o, p)
+    # Bit n: layer n's inputs hold a zero.
+    zeros = 2 if has_zeros else 0
+    for layer in range(1, net.depth - 1):
+        has_zeros = False
+        span = (0, place(net, layer, INPUTS))
+        for o in range(place(net, layer, OUTPUTS)):
+            empty = no_sums(crew.scratch)
+            sums = add_inputs(net, crew, empty, layer, o, span, ((zeros >> layer) & 1) == 1, p)
+            has_zeros |= hidden_output(net, crew, sums, layer, o, p)
+        zeros |= (2 if has_zeros else 0) << layer
+    last_layer(net, crew, ((zeros >> (net.depth - 1)) & 1) == 1, p, y_at, weight_at, scale, fresh)
+    for layer in range(net.depth - 2, 0, -1):
+        span = (0, place(net, layer, INPUTS))
+        for o in range(place(net, layer, OUTPUTS)):
+            gradients = hidden_back(net, crew, layer, o, p, fresh)
+            give_layer(net, crew, gradients, layer, o, span, ((zeros >> layer) & 1) == 1, p, fresh)
+    for o in range(place(net, 0, OUTPUTS)):
+        save(net, crew, 0, o, p, hidden_back(net, crew, 0, o, p, fresh))
+
+
+@_inline
+def gather_member(net, crew, p, fresh):
+    """Wide: make the sums of what lies outside the first layer's pairs."""
+    count = net.pairs - net.pairs_0
+    gather(crew, crew.d_weights, crew.first_pair[p] + net.pairs_0, 0, count, fresh)
+    skip = net.gates_0 if net.gate else 0
+    row, at = local_gates(net) + skip, crew.first_gate[p] + skip
+    gather(crew, crew.d_gates, at, row, net.gates - skip, fresh)
+
+
+@_inline
+def walk(net, crew, number, r):
+    """Forward and back through block r of batch ``number`` for all members; data set by data set."""
+    size = 4 * vector_size(crew.scratch)
+    inputs, outputs = place(net, 0, INPUTS), place(net, net.depth - 1, OUTPUTS)
+    blocks = -(-crew.rows // crew.batch) * crew.row_blocks
+    n = number * crew.row_blocks + r
+    rows = min(crew.batch, crew.rows - number * crew.batch)
+    # With the published sign a row of partial sums gathers from several places, and starts at zero.
+    scale, fresh = 2.0 / (rows * outputs), r == 0 and net.sign != 2
+    last = rows < crew.batch
+    for d in range(crew.data_sets):
+        members = range(crew.sets[d], crew.sets[d + 1])
+        zeros = crew.zeros[d * blocks + n]
+        read_rows(net, crew, (d * blocks + n) * inputs * size)
+        if net.depth > 1:
+            for start in range(0, inputs, SLAB):
+                span = (start, min(start + SLAB, inputs))
+                for p in members:
+                    for o in range(place(net, 0, OUTPUTS)):
+                        sums = no_sums(crew.scratch) if start == 0 else saved(net, crew, 0, o, p)
+                        save(net, crew, 0, o, p, add_inputs(net, crew, sums, 0, o, span, zeros, p))
+        for p in members:
+            y_at = (crew.target[p] * blocks + n) * outputs * size
+            weight_at = y_at if crew.scaled else ((crew.row_blocks if last else 0) + r) * size
+            if net.depth > 1:
+                hidden_layers(net, crew, p, y_at, weight_at, scale, fresh)
+            else:
+                last_layer(net, crew, zeros, p, y_at, weight_at, scale, fresh)
+            if crew.wide:
+                gather_member(net, crew, p, fresh)
+        if net.depth > 1:
+            for start in range(0, inputs, SLAB):
+                span = (start, min(start + SLAB, inputs))
+                for p in members:
+                    for o in range(place(net, 0, OUTPUTS)):
+                        give_layer(net, crew, saved(net, crew, 0, o, p), 0, o, span, zeros, p, fresh)
+
+
+@_inline
+def clear(memory, vectors):
+    for n in range(vectors):
+        store(memory, n * vector_size(memory), vector_of(memory, 0.0))
+
+
+@_inline
+def find_gradients(net, crew, number):
+    """The gradients of W and the gates on one mini-batch, and the loss, for all members."""
+    size = vector_size(crew.partial)
+    if net.sign == 2:
+        clear(crew.partial, crew.blocks * (net.pairs + net.gates) * size)
+        clear(crew.loss_partial, -(-crew.members // size) * size)
+    for r in range(crew.row_blocks):
+        walk(net, crew, number, r)
+    if not crew.wide:
+        for n in range(crew.blocks * net.pairs):
+            store(crew.d_weights, n * size, sums_of(crew.partial, n * size * size))
+        start = crew.blocks * net.pairs
+        for n in range(crew.blocks * net.gates):
+            store(crew.d_gates, n * size, sums_of(crew.partial, (start + n) * size * size))
+    sum_losses(net, crew, number)
+
+
+@_inline
+def sum_losses(net, crew, number):
+    size = vector_size(crew.partial)
+    rows = min(crew.batch, crew.rows - number * crew.batch)
+    share = 1.0 / (rows * place(net, net.depth - 1, OUTPUTS))
+    for n in range(0, crew.members, size):
+        store(crew.loss, n, sums_of(crew.loss_partial, n * size) * share)
+
+# 5. One optimizer step
+
+
+@_inline
+def pulled(rules, gradient, parameter, pull, acting):
+    """Add the regulariser's gradient in the lanes where it acts."""
+    reach = (absolute(parameter) < rules.pull_reach) & (parameter != 0.0) & (acting > 0.0)
+    return where(reach, gradient - copysign(pull, parameter), gradient)
+
+
+@_inline
+def clipped(rules, gradient):
+    """Cut to [-clip, clip]; NaN stays."""
+    cut = where(gradient > rules.clip, rules.clip, gradient)
+    return where(cut < -rules.clip, -rules.clip, cut)
+
+
+@_inline
+def move(rules, gradient, parameter, first, second, at, rate, bias):
+    """Step L parameters from index ``at`` on, in place, along a gradient; return them."""
+    theta = vector(parameter, at)
+    if rules.probe:
+        store(first, at, gradient)
+        return theta
+    g = clipped(rules, gradient)
+    v = vector(second, at)
+    v = fma(g * g - v, 1.0 - rules.beta2, v)
+    store(second, at, v)
+    if rules.adam:
+        m = vector(first, at)
+        m = fma(g - m, 1.0 - rules.beta1, m)
+        store(first, at, m)
+        theta = theta - rate * m / fma(sqrt(v), bias, rules.epsilon)
+    elif rules.tensorflow:
+        theta = theta - rate * g / sqrt(v + rules.epsilon)
+    else:
+        theta = theta - rate * g / (sqrt(v) + rules.epsilon)
+    store(parameter, at, theta)
+    return theta
+
+
+@_inline
+def move_acting(rules, parameter, first, second, at, rate, bias, pull, acting):
+    """Step L parameters along the regulariser's gradient alone, in the lanes where it acts."""
+    old = vector(parameter, at), vector(first, at), vector(second, at)
+    gradient = pulled(rules, old[0] * 0.0, old[0], pull, acting)
+    move(rules, gradient, parameter, first, second, at, rate, bias)
+    store(parameter, at, where(acting > 0.0, vector(parameter, at), old[0]))
+    store(first, at, where(acting > 0.0, vector(first, at), old[1]))
+    store(second, at, where(acting > 0.0, vector(second, at), old[2]))
+
+
+@_inline
+def make_weights(net, crew, at, w_hat, m_hat):
+    """What the layers read of L pairs: W, and for the sign product 1 - 2|W| with its slope."""
+    t, s = tanh_sigmoid(w_hat, m_hat)
+    w = t * s
+    store(crew.tanh, at, t)
+    store(crew.sigma, at, s)
+    store(crew.weights, at, w)
+    if net.gated and net.sign:
+        factor = fma(absolute(w), -2.0, one(w))
+        # A factor of zero would take the product with it, where its slope needs the other factors. 2**-60 is
+        # nothing beside 1, and product · slope is right.
+        factor = where(factor == 0.0, 8.673617379884035e-19, factor)
+        store(crew.factor, at, factor)
+        store(crew.factor_slope, at, where(w == 0.0, 0.0, copysign(one(w) * 2.0, w) / factor * -1.0))
+
+
+@_inline
+def make_gates(net, crew, at, g_hat):
+    """What the layers read of L gate parameters."""
+    store(crew.gates, at, g_hat if net.gate else sigmoid(g_hat))
+
+
+@_inline
+def make_block(net, crew, b):
+    """What the layers read of one block of state."""
+    size = vector_size(crew.w_hat)
+    for v in range(crew.pair_vectors):
+        at = (b * crew.pair_vectors + v) * size
+        make_weights(net, crew, at, vector(crew.w_hat, at), vector(crew.m_hat, at))
+    for v in range(crew.gate_vectors):
+        at = (b * crew.gate_vectors + v) * size
+        make_gates(net, crew, at, vector(crew.g_hat, at))
+
+
+@_inline
+def move_weights(net, crew, rules, b, pulls):
+    """One step of the weights of block b."""
+    size = vector_size(crew.w_hat)
+    rate, bias = vector(crew.weight_rate, b * size), vector(crew.weight_bias, b * size)
+    acting = vector(crew.acting, b * size)
+    for v in range(crew.pair_vectors):
+        at = (b * crew.pair_vectors + v) * size
+        t, s, dw = vector(crew.tanh, at), vector(crew.sigma, at), vector(crew.d_weights, at)
+        to_w = dw * s * fma(t * -1.0, t, one(t))
+        to_m = dw * t * fma(s * -1.0, s, s)
+        if pulls:
+            pull = vector(crew.pair_pull, v * size)
+            to_w = pulled(rules, to_w, vector(crew.w_hat, at), pull, acting)
+            to_m = pulled(rules, to_m, vector(crew.m_hat, at), pull, acting)
+        w_hat = move(rules, to_w, crew.w_hat, crew.w_first, crew.w_second, at, rate, bias)
+        m_hat = move(rules, to_m, crew.m_hat, crew.m_first, crew.m_second, at, rate, bias)
+        make_weights(net, crew, at, w_hat, m_hat)
+
+
+@_inline
+def move_gates(net, crew, rules, b, pulls):
+    """One step of the gates of block b."""
+    size = vector_size(crew.w_hat)
+    rate, bias = vector(crew.gate_rate, b * size), vector(crew.gate_bias, b * size)
+    acting = vector(crew.acting, b * size)
+    for v in range(crew.gate_vectors):
+        at = (b * crew.gate_vectors + v) * size
+        gradient = vector(crew.d_gates, at)
+        if pulls:
+            gradient = pulled(rules, gradient, vector(crew.g_hat, at), vector(crew.gate_pull, v * size), acting)
+        make_gates(net, crew, at, move(rules, gradient, crew.g_hat, crew.g_first, crew.g_second, at, rate, bias))
+
+
+@_inline
+def move_apart(net, crew, rules, b):
+    """The regulariser's own steps of block b, in the lanes where it acts."""
+    size = vector_size(crew.w_hat)
+    acting = vector(crew.acting, b * size)
+    rate, bias = vector(crew.weight_rate, b * size), vector(crew.weight_bias, b * size)
+    for v in range(crew.pair_vectors):
+        at, pull = (b * crew.pair_vectors + v) * size, vector(crew.pair_pull, v * size)
+        move_acting(rules, crew.w_hat, crew.w_first, crew.w_second, at, rate, bias, pull, acting)
+        move_acting(rules, crew.m_hat, crew.m_first, crew.m_second, at, rate, bias, pull, acting)
+    rate, bias = vector(crew.gate_rate, b * size), vector(crew.gate_bias, b * size)
+    for v in range(crew.gate_vectors):
+        at, pull = (b * crew.gate_vectors + v) * size, vector(crew.gate_pull, v * size)
+        move_acting(rules, crew.g_hat, crew.g_first, crew.g_second, at, rate, bias, pull, acting)
+    make_block(net, crew, b)
+
+
+@_inline
+def set_lane(crew, values, p, value):
+    """Set member p's entry of an array with a number a lane of each block."""
+    if crew.wide:
+        store(values, p * vector_size(values), vector_of(values, value))
+    else:
+        values[p] = value
+
+
+@_inline
+def count_steps(crew, rules, p, kind, rate):
+    """Count a step of member p's weights (kind 0) or gates (1) and set its learning rate."""
+    crew.clock[p * CLOCK + kind] += 1
+    n = min(crew.clock[p * CLOCK + kind], crew.corrections) - 1
+    speed = rate * crew.correction1[n] if rules.adam else rate
+    set_lane(crew, crew.gate_rate if kind else crew.weight_rate, p, speed)
+    set_lane(crew, crew.gate_bias if kind else crew.weight_bias, p, crew.correction2[n])
+
+
+@_inline
+def learning_rate(rules, step):
+    """The learning rate of a data step, by `inalu.engine.recipe.Decay`."""
+    progress = step / (rules.epochs * rules.batches)
     if not rules.decays or progress <= rules.decay_hold:
-        return 1.0
+        return rules.rate
     u = (progress - rules.decay_hold) / (1.0 - rules.decay_hold)
-    return rules.decay_final + (1.0 - rules.decay_final) * (1.0 + math.cos(math.pi * u)) / 2.0
+    return rules.rate * (rules.decay_final + (1.0 - rules.decay_final) * (1.0 + math.cos(math.pi * u)) / 2.0)
 
 
-@_jit
-def train_epoch(e, theta, starts, widths, opt, rules, x, y, weight, kinds, pull, first, second, state,
-                history, restarts):  # fmt: skip
-    """One epoch of one member; state is [steps, history length, restarts, weight steps, gate steps, first]."""
-    depth = len(widths) - 1
-    widest = 0
-    for w in widths:
-        widest = max(widest, w)
-    acts = np.empty((depth + 1, rules.batch, widest), theta.dtype)
-    dacts = np.empty_like(acts)
-    a_, m_, s_, g_, z_ = (np.empty_like(acts), np.empty_like(acts), np.empty_like(acts), np.empty_like(acts),
-                          np.empty_like(acts))  # fmt: skip
-    grad = np.empty_like(theta)
-    B = len(x)
-    batches = -(-B // rules.batch)
-    total = 0.0
-    ticks = np.zeros(2, np.int64)
-    for number in range(batches):
-        if e > 0 and rules.look_every > 0 and e % rules.look_every == 0 and (rules.look_each or number == 0):
-            if state[2] + 1 < len(starts) and wants_restart(history, state[1], rules):
-                restarts[state[2]] = e
-                state[2] += 1
-                state[1] = 0
-                state[5] = e if number == 0 else e + 1
-                theta[:] = starts[state[2]]
-                if not rules.keep:
-                    first[:] = 0
-                    second[:] = 1 if rules.tensorflow and not rules.adam else 0
-                    state[3:5] = 0
-        lo, hi = number * rules.batch, min(B, (number + 1) * rules.batch)
-        loss = gradients(theta, widths, opt, x[lo:hi], y[lo:hi], weight[lo:hi], acts, a_, m_, s_, g_, z_, dacts, grad)
-        total += loss
-        acting = rules.pull_after >= 0 and e >= rules.pull_after and loss < rules.pull_below
-        if acting and not rules.pull_apart:
-            add_pull(theta, grad, pull, rules)
-        rate = rules.rate * decay_factor(rules, state[0] / (batches * rules.epochs))
-        turn = rules.period == 0 or state[0] % rules.period < rules.weights
-        for kind in range(2):
-            if rules.period == 0 or (kind == 0) == turn:
-                state[3 + kind] += 1
-                update(theta, grad, first, second, kinds, kind, state[3 + kind], rate, rules)
-        after = loss
-        if acting and rules.pull_apart:
-            for kind in range(2):
-                grad[:] = 0
-                add_pull(theta, grad, pull, rules)
-                state[3 + kind] += 1
-                update(theta, grad, first, second, kinds, kind, state[3 + kind], rate, rules)
-            forward(theta, widths, opt, x[lo:hi], acts, a_, m_, s_, g_, z_)
-            after = batch_loss(acts, depth, y[lo:hi], weight[lo:hi])
-        history[state[1]] = after
-        state[1] += 1
-        state[0] += 1
-    return total / batches
+# 6. The restart rule
+
+
+@_inline
+def look(net, crew, rules, p, step, epoch, number):
+    """Start member p again where its history has not improved; see `inalu.engine.recipe.Reinitialization`."""
+    seen, used = step - crew.clock[p * CLOCK + BORN], crew.clock[p * CLOCK + RESTARTS]
+    if seen < max(rules.look_window, 2) or used + 1 == rules.starts:
+        return
+    length = seen if rules.look_all else rules.look_window
+    if wants_restart(crew, rules, p, step - length, step - length + length // 2, step, number == 0):
+        crew.restarts[p * rules.starts + used] = epoch
+        crew.clock[p * CLOCK + RESTARTS] += 1
+        crew.clock[p * CLOCK + BORN] = step
+        crew.clock[p * CLOCK + FIRST_EPOCH] = epoch if number == 0 else epoch + 1
+        restart(net, crew, rules, p, used + 1)
+
+
+@_inline
+def restart(net, crew, rules, p, n):
+    """Give member p its n-th start."""
+    moment = 1.0 if rules.tensorflow else 0.0
+    start = (p * rules.starts + n) * (2 * net.pairs + net.gates)
+    for j in range(net.pairs):
+        at = crew.first_pair[p] + j * crew.stride
+        crew.w_hat[at] = crew.starts[start + crew.w_index[j]]
+        crew.m_hat[at] = crew.starts[start + crew.m_index[j]]
+        if not rules.keep_optimizer:
+            crew.w_first[at] = crew.m_first[at] = 0.0
+            crew.w_second[at] = crew.m_second[at] = moment
+    for j in range(net.gates):
+        at = crew.first_gate[p] + j * crew.stride
+        crew.g_hat[at] = crew.starts[start + crew.g_index[j]]
+        if not rules.keep_optimizer:
+            crew.g_first[at], crew.g_second[at] = 0.0, moment
+    if not rules.keep_optimizer:
+        crew.clock[p * CLOCK + WEIGHT_STEPS] = crew.clock[p * CLOCK + GATE_STEPS] = 0
+    make_block(net, crew, p if crew.wide else p // vector_size(crew.w_hat))
+
+
+@_inline
+def past(crew, p, step):
+    """Member p's mini-batch loss in a step."""
+    return np.float64(crew.history[(step % crew.history_steps) * crew.columns + p])
+
+
+@_inline
+def wants_restart(crew, rules, p, low, middle, high, exact):
+    """Compare the mean loss of steps low … middle with that of middle … high.
+
+    When a look follows a look, their sums are only moved on. A number that leaves a sum and was most of it
+    would leave its rounding error behind: then they are made anew.
+    """
+    if not exact:
+        exact = not move_sums(crew, p, low, middle, high)
+    if exact:
+        make_sums(crew, p, low, middle, high)
+    crew.marks[3 * p], crew.marks[3 * p + 1], crew.marks[3 * p + 2] = low, middle, high
+    first, second, square, centre = moments_of(crew, p)
+    first, second = first / (middle - low), second / (high - middle)
+    spread = math.sqrt(max(square / (high - middle) - second * second, 0.0))
+    return centre + second > rules.look_above and first <= second + rules.look_tolerance * spread
+
+
+@_inline
+def moments_of(crew, p):
+    at = 4 * p
+    return crew.moments[at], crew.moments[at + 1], crew.moments[at + 2], crew.moments[at + 3]
+
+
+@_inline
+def set_moments(crew, p, first, second, square, centre):
+    at, sums = 4 * p, crew.moments
+    sums[at], sums[at + 1], sums[at + 2], sums[at + 3] = first, second, square, centre
+
+
+@_inline
+def make_sums(crew, p, low, middle, high):
+    """The sums over both halves, about the mean of the second."""
+    centre = 0.0
+    for step in range(middle, high):
+        centre += past(crew, p, step)
+    centre /= high - middle
+    first = second = square = 0.0
+    for step in range(low, middle):
+        first += past(crew, p, step) - centre
+    for step in range(middle, high):
+        value = past(crew, p, step) - centre
+        second += value
+        square += value * value
+    set_moments(crew, p, first, second, square, centre)
+
+
+@_inline
+def move_sums(crew, p, low, middle, high):
+    """Move the sums on to new halves; False when they must be made anew."""
+    if crew.marks[3 * p + 2] != high - 1 or crew.marks[3 * p] > low:
+        return False
+    first, second, square, centre = moments_of(crew, p)
+    value = past(crew, p, high - 1) - centre
+    second += value
+    square += value * value
+    for step in range(crew.marks[3 * p + 1], middle):
+        value = past(crew, p, step) - centre
+        first += value
+        second -= value
+        square -= value * value
+        if not value * value < 1e4 * square:
+            return False
+    for step in range(crew.marks[3 * p], low):
+        value = past(crew, p, step) - centre
+        first -= value
+        if not value * value < 1e4 * square:
+            return False
+    set_moments(crew, p, first, second, square, centre)
+    return True
+
+
+# 7. The kernel
+
+
+@_inline
+def regularize(crew, rules, epoch):
+    """Mark the members where the regulariser acts in this step; return whether there are any."""
+    found = False
+    for p in range(crew.members):
+        acts = epoch >= rules.pull_after and crew.loss[p] < rules.pull_below
+        found |= acts
+        set_lane(crew, crew.acting, p, 1.0 if acts else 0.0)
+    return found
+
+
+@_inline
+def remember(crew, step, again):
+    """Write the losses of a step into the history; again: those after the regulariser's own steps."""
+    size, row = vector_size(crew.loss), step % crew.history_steps
+    for p in range(crew.members):
+        if not again or crew.acting[p * size if crew.wide else p] > 0:
+            crew.history[row * crew.columns + p] = crew.loss[p]
+
+
+@_inline
+def move_all(net, crew, rules, step, pulls):
+    """The optimizer's step, and the regulariser's own."""
+    rate = learning_rate(rules, step)
+    weights = rules.period == 0 or step % rules.period < rules.turn
+    gates = rules.period == 0 or not weights
+    for p in range(crew.members):
+        if weights:
+            count_steps(crew, rules, p, WEIGHT_STEPS, rate)
+        if gates:
+            count_steps(crew, rules, p, GATE_STEPS, rate)
+    for b in range(crew.blocks):
+        if weights:
+            move_weights(net, crew, rules, b, pulls and not rules.pull_apart)
+        if gates:
+            move_gates(net, crew, rules, b, pulls and not rules.pull_apart)
+    if pulls and rules.pull_apart:
+        for p in range(crew.members):
+            if crew.acting[p * vector_size(crew.acting) if crew.wide else p] > 0:
+                count_steps(crew, rules, p, WEIGHT_STEPS, rate)
+                count_steps(crew, rules, p, GATE_STEPS, rate)
+        for b in range(crew.blocks):
+            move_apart(net, crew, rules, b)
+
+
+@_inline
+def end_epoch(net, crew, rules, epoch):
+    """Keep the mean losses; a member with a NaN among its parameters has ended. Return whether some go on."""
+    going = False
+    for p in range(crew.members):
+        if crew.alive[p]:
+            crew.epoch_loss[p * rules.epochs + epoch] = crew.epoch_sum[p] / rules.batches
+            crew.epoch_sum[p] = 0.0
+            crew.clock[p * CLOCK + STEPS] += rules.batches
+            for j in range(net.pairs):
+                at = crew.first_pair[p] + j * crew.stride
+                if math.isnan(crew.w_hat[at]) or math.isnan(crew.m_hat[at]):
+                    crew.alive[p] = False
+            for j in range(net.gates):
+                if math.isnan(crew.g_hat[crew.first_gate[p] + j * crew.stride]):
+                    crew.alive[p] = False
+        going |= crew.alive[p]
+    return going
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def train(net, crew, rules, start, stop):
+    """Make the crew's data steps ``start`` … ``stop`` - 1, in place; return whether a member can go on."""
+    for step in range(start, stop):
+        epoch, number = step // rules.batches, step % rules.batches
+        if step == 0:
+            for b in range(crew.blocks):
+                make_block(net, crew, b)
+        if rules.look_every > 0 and epoch > 0 and epoch % rules.look_every == 0:
+            if number == 0 or rules.look_each:
+                for p in range(crew.members):
+                    if crew.alive[p]:
+                        look(net, crew, rules, p, step, epoch, number)
+        for again in range(2):
+            find_gradients(net, crew, number)
+            remember(crew, step, again == 1)
+            if again:
+                break
+            for p in range(crew.members):
+                crew.epoch_sum[p] += crew.loss[p]
+            pulls = rules.pull_after >= 0 and regularize(crew, rules, epoch)
+            move_all(net, crew, rules, step, pulls)
+            if not (pulls and rules.pull_apart):
+                break
+        if number == rules.batches - 1 and not end_epoch(net, crew, rules, epoch):
+            return False
+    return True
