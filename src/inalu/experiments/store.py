@@ -22,12 +22,20 @@ from inalu.errors import InvalidArgument, StoreError
 from inalu.experiments import schema
 from inalu.experiments.lock import WriterLock
 from inalu.experiments.record import Entry, Setting
+from inalu.experiments.store_file import (
+    check_file,
+    check_pages,
+    connect,
+    create,
+    one_sentence,
+    open_reader,
+    sentence,
+)
 
 if TYPE_CHECKING:
     import pandas
 
 DEFAULT = "inalu-runs.sqlite"
-_MAGIC = b"SQLite format 3\0"
 
 
 @dataclass(frozen=True)
@@ -77,15 +85,15 @@ class Store:
             raise StoreError(f"there is no folder {str(file.parent)!r} for the store {file.name!r}.")
         lock = WriterLock(file)
         if file.exists():
-            _check_file(file)
+            check_file(file)
         lock.acquire()
         try:
             if not file.exists():
-                _create(file)
-            _check_file(file)
-            _check_pages(file)
-            with _one_sentence(file):
-                connection = _connect(file, "mode=rw")
+                create(file)
+            check_file(file)
+            check_pages(file)
+            with one_sentence(file):
+                connection = connect(file, "mode=rw")
                 # In WAL mode this keeps every commit of a killed process.
                 connection.execute("PRAGMA synchronous = NORMAL")
                 # An upgrade needs the right to write; ask for it before the work, not after.
@@ -108,8 +116,8 @@ class Store:
         file = Path(path)
         if not file.exists():
             raise StoreError(f"there is no store {str(file)!r}; `inalu reproduce exp1` makes one.")
-        _check_file(file)
-        return cls(file, _reader(file), None)
+        check_file(file)
+        return cls(file, open_reader(file), None)
 
     def __enter__(self) -> Store:
         return self
@@ -213,22 +221,22 @@ class Store:
                 rows = self._connection.execute(f"SELECT * FROM results{condition}").fetchall()
             except (sqlite3.OperationalError, sqlite3.ProgrammingError, sqlite3.Warning) as error:
                 if where is None:
-                    raise _sentence(self.path, error) from None
+                    raise sentence(self.path, error) from None
                 raise InvalidArgument(
                     f"where must be an SQL condition such as \"operation = 'div' AND exact_formula\"; "
                     f"got {where!r} ({error}). The columns are {', '.join(names)}."
                 ) from None
             except sqlite3.Error as error:
-                raise _sentence(self.path, error) from None
+                raise sentence(self.path, error) from None
         return names, [tuple(row) for row in rows]
 
     def _rows(self, statement: str, values: Sequence[object] = ()) -> list[sqlite3.Row]:
-        with self._turn, _one_sentence(self.path):
+        with self._turn, one_sentence(self.path):
             return self._connection.execute(statement, values).fetchall()
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._turn, _one_sentence(self.path):
+        with self._turn, one_sentence(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
@@ -280,123 +288,3 @@ def one_program(entries: Sequence[Entry]) -> None:
                 f"the runs of {cell} come from several programs: {', '.join(sorted(programs))}. "
                 "Choose one with --backend, or keep them in stores of their own."
             )
-
-
-def _check_file(file: Path) -> None:
-    """Judge a file by its first bytes and its length alone."""
-    name = str(file)
-    try:
-        size = file.stat().st_size
-        with file.open("rb") as stream:
-            head = stream.read(100)
-    except OSError as error:
-        raise StoreError(f"the store {name!r} cannot be read: {error.strerror}.") from None
-    if size == 0:
-        raise StoreError(
-            f"{name!r} is empty, no store; it was left as it is. Name another file, or remove it."
-        )
-    if not head.startswith(_MAGIC[: len(head)]):
-        raise StoreError(f"{name!r} is not a store of inalu; it was left as it is. Name another file.")
-    number = [int.from_bytes(head[i : i + 4], "big") for i in range(0, 100, 4)]
-    page = 65536 if head[16:18] == b"\0\1" else int.from_bytes(head[16:18], "big")
-    waiting = _size(file.with_name(file.name + "-wal")) > 0
-    if len(head) < 100 or (not waiting and size < page * number[7]):
-        raise StoreError(f"the store {name!r} was cut short; it was left as it is. Restore it from a copy.")
-    if number[17] != schema.APPLICATION:
-        raise StoreError(f"{name!r} is another program's database; it was left as it is. Name another file.")
-    if number[15] != schema.VERSION:
-        raise StoreError(f"the store {name!r} is of version {number[15]}; this inalu reads {schema.VERSION}.")
-
-
-def _check_pages(file: Path) -> None:
-    """Let SQLite look at every page, without the right to write, before it may."""
-    # A file that no other handle has open can be read as if it could not change, which leaves no trace.
-    alone = not file.with_name(file.name + "-wal").exists()
-    with _one_sentence(file):
-        connection = _connect(file, "mode=ro&immutable=1" if alone else "mode=ro")
-        try:
-            verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-        finally:
-            connection.close()
-    if verdict != "ok":
-        raise _damaged(file)
-
-
-def _reader(file: Path) -> sqlite3.Connection:
-    """Open a store for queries alone."""
-    try:
-        # With the right to write SQLite clears its own side files away; query_only keeps the store as it is.
-        connection = _connect(file, "mode=rw")
-        connection.execute("PRAGMA query_only = ON")
-        connection.execute("SELECT count(*) FROM runs").fetchone()
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorname.startswith("SQLITE_BUSY"):
-            raise _sentence(file, error) from None
-    except sqlite3.Error as error:
-        raise _sentence(file, error) from None
-    else:
-        return connection
-    # Where neither file nor folder can be written, nobody writes to it.
-    with _one_sentence(file):
-        connection = _connect(file, "mode=ro&immutable=1")
-        connection.execute("SELECT count(*) FROM runs").fetchone()
-        return connection
-
-
-def _connect(file: Path, mode: str) -> sqlite3.Connection:
-    address = f"{file.absolute().as_uri()}?{mode}"
-    connection = sqlite3.connect(address, uri=True, timeout=30, isolation_level=None, check_same_thread=False)
-    connection.row_factory = sqlite3.Row
-    return connection
-
-
-def _create(file: Path) -> None:
-    """Make an empty store under another name first, so that a killed process leaves none or a whole one."""
-    draft = file.with_name(file.name + ".new")
-    with _one_sentence(file):
-        draft.unlink(missing_ok=True)
-        connection = sqlite3.connect(draft)
-        try:
-            connection.execute(f"PRAGMA application_id = {schema.APPLICATION}")
-            connection.execute(f"PRAGMA user_version = {schema.VERSION}")
-            connection.executescript(schema.SCHEMA)
-            connection.execute("PRAGMA journal_mode = WAL")
-        finally:
-            connection.close()
-        os.replace(draft, file)
-
-
-def _size(file: Path) -> int:
-    try:
-        return file.stat().st_size
-    except OSError:
-        return 0
-
-
-@contextmanager
-def _one_sentence(file: Path) -> Iterator[None]:
-    try:
-        yield
-    except (sqlite3.Error, OSError) as error:
-        if isinstance(error, StoreError):
-            raise
-        raise _sentence(file, error) from None
-
-
-def _sentence(file: Path, error: Exception) -> StoreError:
-    text = str(error).lower()
-    code = getattr(error, "sqlite_errorname", "")
-    if code == "SQLITE_FULL" or "no space" in text:
-        return StoreError(
-            f"there is no room left for the store {str(file)!r}; what it holds is kept. "
-            "Make room and repeat the command: it goes on where it stopped."
-        )
-    if code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
-        return _damaged(file)
-    if code.startswith("SQLITE_BUSY"):
-        return StoreError(f"another program holds the store {str(file)!r}; wait until it lets go.")
-    return StoreError(f"the store {str(file)!r} cannot be used: {error}.")
-
-
-def _damaged(file: Path) -> StoreError:
-    return StoreError(f"the store {str(file)!r} is damaged; it was left as it is. Restore it from a copy.")
