@@ -636,6 +636,9 @@ def sigmoid(b):
 # 3. Values
 
 
+SQUARED, SAMPSON, PATHS = range(3)
+
+
 class Net(NamedTuple):
     """What the kernel needs to know of a network. ``layout`` has a row a layer, with `LAYOUT`'s columns."""
 
@@ -643,6 +646,8 @@ class Net(NamedTuple):
     gated: bool
     # Where the gate comes from: 0 constant, 1 one column of inputs, 2 a column for each output.
     gate: int
+    # What the last layer is trained by: `SQUARED`, `SAMPSON` or `PATHS`.
+    loss: int
     # 0 no sign vector, 1 the paper's, 2 with the published code's order of weights.
     sign: int
     bounded: bool
@@ -793,6 +798,17 @@ SLAB = 32
 
 
 @intrinsic
+def compact(typing):
+    """Tell LLVM to keep the function that calls this small: unrolled and split loops cost seconds to compile."""
+
+    def emit(context, builder, sig, args):
+        builder.function.attributes.add("optsize")
+        return context.get_dummy_value()
+
+    return types.void(), emit
+
+
+@intrinsic
 def vector_size(typing, array):
     """L, known to the compiler."""
     count = lanes(array.dtype)
@@ -847,6 +863,7 @@ def no_sums(scratch):
 @_inline
 def add_inputs(net, crew, sums, layer, o, span, zeros, p):
     """Add the inputs of a span to (x W_a, log|x| W_m, the sign product, x G) of output o of member p."""
+    compact()
     a, z, s, u = sums
     start, stop = span
     scratch, weights, factor = crew.scratch, crew.weights, crew.factor
@@ -926,6 +943,7 @@ def put(crew, row, value, fresh):
 @_inline
 def give_inputs(net, crew, gradients, layer, o, span, zeros, p, row, fresh):
     """Leave the partial sums of the gradients of output o's weights for a span of inputs, and dL/dx."""
+    compact()
     da, dz, ds, du = gradients
     start, stop = span
     scratch, weights, stride = crew.scratch, crew.weights, crew.stride
@@ -1048,6 +1066,7 @@ def gather(crew, target, at, row, count, fresh):
 @_inline
 def give_layer(net, crew, gradients, layer, o, span, zeros, p, fresh):
     """The way back through output o for a span of inputs; wide, the first layer's sums are made at once."""
+    compact()
     start, stop = span
     rows = rows_of(net, crew, layer, o, p, start)
     at_once = crew.wide and layer == 0
@@ -1065,8 +1084,8 @@ def give_layer(net, crew, gradients, layer, o, span, zeros, p, fresh):
 
 
 @_inline
-def give_gate(net, crew, dy, m, a, g, layer, o, p, fresh):
-    """Leave the partial sums of a constant gate's gradient."""
+def give_gate(net, crew, dg, layer, o, p, fresh):
+    """Leave the partial sums of a constant gate's gradient, from dL/dg."""
     if net.gated and not net.gate:
         gate = crew.gates[crew.first_gate[p] + (place(net, layer, GATE) + o) * crew.stride]
         if crew.wide:
@@ -1074,12 +1093,62 @@ def give_gate(net, crew, dy, m, a, g, layer, o, p, fresh):
         else:
             row = crew.blocks * net.pairs * crew.stride + crew.first_gate[p]
             row += (place(net, layer, GATE) + o) * crew.stride
-        put(crew, row, fold_product(dy, a - m) * (gate * (1 - gate)), fresh or crew.wide)
+        put(crew, row, fold_product(dg, one(dg)) * (gate * (1 - gate)), fresh or crew.wide)
+
+
+@_inline
+def sensitivity(net, crew, m, a, g, z, layer, o, p):
+    """Σ_i (∂y/∂h_i)² · Σ_i h_i² / I over the inputs of output o; see `inalu.layers.losses.sampson_loss`."""
+    scratch, weights, stride = crew.scratch, crew.weights, crew.stride
+    size, first, inputs = 4 * vector_size(scratch), crew.first_pair[p], place(net, layer, INPUTS)
+    x = place(net, layer, X)
+    to_a = first + (place(net, layer, ADDITIVE) + o * inputs) * stride
+    to_m = first + (place(net, layer, MULTIPLICATIVE) + o * inputs) * stride
+    to_g = crew.first_gate[p] + gate_start(net, layer, o) * stride
+    slopes = squares = block_of(scratch, 0.0)
+    share = where(z > net.omega, 0.0, (1.0 - g) * m) if net.gated else slopes
+    turn = (a - m) * (g * (1.0 - g)) if net.gated and net.gate else slopes
+    for i in range(inputs):
+        value = block(scratch, x + i * size)
+        squares = fma(value, value, squares)
+        if not net.gated:
+            slope = block_of(scratch, weights[to_a + i * stride])
+        else:
+            through = share * weights[to_m + i * stride]
+            if net.bounded:
+                through = where(absolute(value) >= net.epsilon, through / value, 0.0)
+            else:
+                through = through / copysign(absolute(value) + net.epsilon, value)
+                through = where(value == 0.0, 0.0, through)
+            slope = fma(g, weights[to_a + i * stride], through)
+            if net.gate:
+                slope = fma(turn, crew.gates[to_g + i * stride], slope)
+        slopes = fma(slope, slope, slopes)
+    return slopes * squares * (1.0 / inputs)
+
+
+@_inline
+def path_losses(net, sums, a, g, y, weight, scale):
+    """Row losses, gradients and dL/dg of `inalu.layers.losses.paths_loss`."""
+    to_a = a - y
+    u_a = weight * to_a * to_a
+    of_a, slope_a = log(u_a + 1.0), weight * to_a / (u_a + 1.0) * scale
+    if not net.gated:
+        return of_a, (slope_a, slope_a, slope_a, slope_a), slope_a
+    size = absolute(y)
+    weight_m = weight * y * y
+    to_z = sums[1] - log(where(size < net.epsilon, net.epsilon, size))
+    u_m = weight_m * to_z * to_z
+    of_m, slope_z = log(u_m + 1.0), weight_m * to_z / (u_m + 1.0) * scale
+    dg = (of_a - of_m) * (scale * 0.5)
+    gradients = g * slope_a, (1.0 - g) * slope_z, of_a * 0.0, dg * (g * (1.0 - g))
+    return fma(g, of_a, (1.0 - g) * of_m), gradients, dg
 
 
 @_inline
 def last_layer(net, crew, zeros, p, y_at, weight_at, scale, fresh):
     """Forward, loss and back through the last layer, one output after the other, in registers."""
+    compact()
     layer, size = net.depth - 1, 4 * vector_size(crew.scratch)
     inputs, outputs = place(net, layer, INPUTS), place(net, layer, OUTPUTS)
     loss = vector_of(crew.scratch, 0.0)
@@ -1089,12 +1158,21 @@ def last_layer(net, crew, zeros, p, y_at, weight_at, scale, fresh):
         y, m, a, g = combine(net, crew, sums, layer, o, p)
         if crew.keeps_outputs:
             store(crew.outputs, y_at + o * size, y)
-        error = y - block(crew.y, y_at + o * size)
-        weighted = error * block(crew.weight, weight_at + (o * size if crew.scaled else 0))
-        loss = loss + fold_product(error, weighted)
-        dy = weighted * scale
-        gradients = split_gradient(net, dy, m, a, g, sums[1])
-        give_gate(net, crew, dy, m, a, g, layer, o, p, fresh)
+        target = block(crew.y, y_at + o * size)
+        weight = block(crew.weight, weight_at + (o * size if crew.scaled else 0))
+        if net.loss == PATHS:
+            each, gradients, dg = path_losses(net, sums, a, g, target, weight, scale)
+            loss = loss + fold_product(each, one(each))
+        else:
+            error = y - target
+            if net.loss == SAMPSON:
+                slopes = sensitivity(net, crew, m, a, g, sums[1], layer, o, p)
+                weight = weight / fma(weight, slopes, one(weight))
+            weighted = error * weight
+            loss = loss + fold_product(error, weighted)
+            dy = weighted * scale
+            gradients, dg = split_gradient(net, dy, m, a, g, sums[1]), dy * (a - m)
+        give_gate(net, crew, dg, layer, o, p, fresh)
         for start in range(0, inputs, part):
             give_layer(net, crew, gradients, layer, o, (start, min(start + part, inputs)), zeros, p, fresh)
     at = p * vector_size(crew.scratch)
@@ -1137,13 +1215,14 @@ def hidden_back(net, crew, layer, o, p, fresh):
     """The gradients at output o of a hidden layer, from the next layer's inputs."""
     dy = input_gradient(net, crew, layer + 1, o)
     m, a, g, z = saved(net, crew, layer, o, p)
-    give_gate(net, crew, dy, m, a, g, layer, o, p, fresh)
+    give_gate(net, crew, dy * (a - m), layer, o, p, fresh)
     return split_gradient(net, dy, m, a, g, z)
 
 
 @_inline
 def hidden_layers(net, crew, p, y_at, weight_at, scale, fresh):
     """From the sums of the first layer to the gradients at its outputs, which are saved in their place."""
+    compact()
     has_zeros = False
     for o in range(place(net, 0, OUTPUTS)):
         has_zeros |= hidden_output(net, crew, saved(net, crew, 0, o, p), 0, o, p)
@@ -1180,6 +1259,7 @@ def gather_member(net, crew, p, fresh):
 @_inline
 def walk(net, crew, number, r):
     """Forward and back through block r of batch ``number`` for all members; data set by data set."""
+    compact()
     size = 4 * vector_size(crew.scratch)
     inputs, outputs = place(net, 0, INPUTS), place(net, net.depth - 1, OUTPUTS)
     blocks = -(-crew.rows // crew.batch) * crew.row_blocks
@@ -1225,6 +1305,7 @@ def clear(memory, vectors):
 @_inline
 def find_gradients(net, crew, number):
     """The gradients of W and the gates on one mini-batch, and the loss, for all members."""
+    compact()
     size = vector_size(crew.partial)
     if net.sign == 2:
         clear(crew.partial, crew.blocks * (net.pairs + net.gates) * size)
@@ -1338,6 +1419,7 @@ def make_block(net, crew, b):
 @_inline
 def move_weights(net, crew, rules, b, pulls):
     """One step of the weights of block b."""
+    compact()
     size = vector_size(crew.w_hat)
     rate, bias = vector(crew.weight_rate, b * size), vector(crew.weight_bias, b * size)
     acting = vector(crew.acting, b * size)
@@ -1559,6 +1641,7 @@ def remember(crew, step, again):
 @_inline
 def move_all(net, crew, rules, step, pulls):
     """The optimizer's step, and the regulariser's own."""
+    compact()
     rate = learning_rate(rules, step)
     weights = rules.period == 0 or step % rules.period < rules.turn
     gates = rules.period == 0 or not weights
@@ -1604,6 +1687,7 @@ def end_epoch(net, crew, rules, epoch):
 @njit(nogil=True, cache=True, error_model="numpy")
 def train(net, crew, rules, start, stop):
     """Make the crew's data steps ``start`` … ``stop`` - 1, in place; return whether a member can go on."""
+    compact()
     for step in range(start, stop):
         epoch, number = step // rules.batches, step % rules.batches
         if step == 0:

@@ -30,6 +30,9 @@ _MOST_MEMBERS = 32
 _PATIENCE = 0.1
 
 
+LOSSES = {"sampson": cpu.SAMPSON, "paths": cpu.PATHS}
+
+
 def run(
     plan: Plan,
     indices: tuple[int, ...],
@@ -140,11 +143,9 @@ class Layout:
             self.rows.append([inputs, outputs, pairs, multiplicative, gates])
             pairs = multiplicative + inputs * outputs
             gates += slots["G"].stop - slots["G"].start if self.gated else 0
-        return tuple(
-            np.concatenate(parts) if parts else np.zeros(0, np.int64) for parts in found.values()
-        )
+        return tuple(np.concatenate(parts) if parts else np.zeros(0, np.int64) for parts in found.values())
 
-    def net(self, size: int, members: int) -> tuple[cpu.Net, int]:
+    def net(self, size: int, members: int, loss: str) -> tuple[cpu.Net, int]:
         """Return the kernel's value, with the layers' places in a scratch of the second number of numbers."""
         at, rows = 0, []
         for layer, (inputs, outputs, *rest) in enumerate(self.rows):
@@ -157,7 +158,7 @@ class Layout:
         pairs_0 = int(layout[1, cpu.ADDITIVE]) if len(rows) > 1 else self.pairs
         gates_0 = int(layout[1, cpu.GATE]) if len(rows) > 1 else self.gates
         net = cpu.Net(
-            depth=len(rows), gated=self.gated, gate=self.gate, sign=self.sign, bounded=self.bounded,
+            depth=len(rows), gated=self.gated, gate=self.gate, loss=LOSSES.get(loss, cpu.SQUARED), sign=self.sign, bounded=self.bounded,
             epsilon=self.epsilon, omega=self.omega, pairs=self.pairs, gates=self.gates, pairs_0=pairs_0,
             gates_0=gates_0, layout=cpu.Memory(layout),
         )  # fmt: skip
@@ -212,9 +213,7 @@ class Tiles(NamedTuple):
         tiles[: whole // batch, :batch] = values[:whole].reshape(-1, batch, width)
         if whole < self.rows:
             tiles[-1, : self.rows - whole] = values[whole:]
-        cut: Array = np.ascontiguousarray(
-            tiles.reshape(-1, self.size, width).transpose(0, 2, 1)
-        )
+        cut: Array = np.ascontiguousarray(tiles.reshape(-1, self.size, width).transpose(0, 2, 1))
         return cut
 
 
@@ -238,7 +237,7 @@ class Training:
         self.lanes = cpu.lanes(plan.dtype)
         self.tiles = Tiles(members[0].source.shape[0], plan.recipe.batch, 4 * self.lanes)
         self.rules = rules_of(plan.recipe, self.tiles.batches, probe=probe)
-        self.net, scratch = self.layout.net(4 * self.lanes, len(members))
+        self.net, scratch = self.layout.net(4 * self.lanes, len(members), plan.recipe.loss)
         self.steps, self.probe = plan.steps(members[0]), probe
         state = self._state()
         values = {
@@ -309,7 +308,7 @@ class Training:
         xs: dict[Hashable, Array] = {}
         targets: dict[Hashable, int] = {}
         ys, weights, sets, target = [], [], [0], []
-        scaled = recipe.loss == "scaled"
+        scaled = recipe.loss != "mse"
         for n, source in enumerate(sources):
             key: Hashable = source
             if key not in targets:
@@ -421,7 +420,9 @@ class Training:
         arrays = self.arrays
         for p, index in enumerate(self.indices):
             parameters = self.parameters(p)
-            restarts, first, steps = (int(arrays["clock"][p, n]) for n in (cpu.RESTARTS, cpu.FIRST_EPOCH, cpu.STEPS))
+            restarts, first, steps = (
+                int(arrays["clock"][p, n]) for n in (cpu.RESTARTS, cpu.FIRST_EPOCH, cpu.STEPS)
+            )
             loss = arrays["epoch_loss"][p, : steps // self.rules.batches].copy()
             yield index, Outcome(
                 parameters, loss, tuple(int(e) for e in arrays["restarts"][p, :restarts]), steps,
