@@ -257,6 +257,7 @@ def test_values_follow_ieee_without_warnings() -> None:
     columns = {"a": [1.0, -1.0, 0.0, np.nan], "b": [0.0, 0.0, 0.0, 1.0]}
     np.testing.assert_array_equal(parse("a / b").evaluate(columns), [np.inf, -np.inf, np.nan, np.nan])
     np.testing.assert_array_equal(parse("sqrt(a)").evaluate(columns), [1, np.nan, 0, np.nan])
+    np.testing.assert_array_equal(parse("sqrt(a) ** 2").evaluate(columns), [1, np.nan, 0, np.nan])
     np.testing.assert_array_equal(parse("abs(a)").evaluate(columns), [1, 1, 0, np.nan])
     powers = parse("(a + b) ** 999").evaluate({"a": [9.0, -9.0, 0.0, np.nan], "b": 0})
     np.testing.assert_array_equal(powers, [np.inf, -np.inf, 0, np.nan])
@@ -390,6 +391,8 @@ def test_any_header_can_be_named_and_pandas_agrees_where_it_can(name: str) -> No
         ("mass / (height * height)", "mass / height ** 2"),
         ("sqrt(x ** 2)", "abs(x)"),
         ("sqrt(x) ** 2", "x"),
+        ("sqrt(-x) ** 2", "-x"),
+        ("sqrt(a - b) ** 3 / sqrt(a - b)", "a - b"),
         ("sqrt(x ** 4)", "x ** 2"),
         ("sqrt((b - a) ** 2)", "abs(a - b)"),
         ("abs(-2 * x)", "2 * abs(x)"),

@@ -104,7 +104,7 @@ def points(seed: int, count: int = 4) -> list[dict[str, Fraction]]:
 
 
 def same_values(one: Expression, other: Expression, seed: int, *, everywhere: bool) -> None:
-    """Assert that both agree where both have a value; ``everywhere``: the other has one where the first has."""
+    """Assert equality where both have a value; ``everywhere``: the other has one where the first has."""
     with localcontext(Context(prec=120, Emax=10**6, Emin=-(10**6))):
         for point in points(seed):
             try:
