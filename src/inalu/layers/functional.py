@@ -52,6 +52,11 @@ def sign_vector(x: Tensor, w: Tensor) -> Tensor:
     return sign_product(x, w)
 
 
+def signed(m: Tensor, msv: Tensor) -> Tensor:
+    """Return m · msv, the multiplicative path of equation 14."""
+    return stable.product(m, msv)
+
+
 def published_sign_vector(x: Tensor, w: Tensor) -> Tensor:
     """Equations 12 and 13 in the index order of the published code, wrong for several inputs and outputs."""
     return sign_product(x, published_order(w))

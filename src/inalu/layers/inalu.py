@@ -22,7 +22,7 @@ _SIGNS: dict[bool | str, Sign | None] = {
 
 
 def _signed(x: Tensor, w: Tensor, *, magnitude: Path, sign: Sign) -> Tensor:
-    return magnitude(x, w) * sign(x, w)
+    return F.signed(magnitude(x, w), sign(x, w))
 
 
 def _multiplicative_path(epsilon: float, omega: float | None, sign: bool | str) -> Path:

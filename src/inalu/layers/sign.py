@@ -17,13 +17,31 @@ from torch.autograd import Function
 from inalu.layers.stable import (
     apply,
     exp,
-    finite_gradient,
     matmul,
     no_autocast,
     occurs,
-    saturate_gradient,
     saturate_gradient_,
 )
+
+
+class _Factor(Function):
+    """1 - share * |w|, for a negative input (2) or a zero (1)."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(w: Tensor, share: float) -> Tensor:
+        return w.abs().mul_(-share).add_(1)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, float], output: Tensor) -> None:
+        ctx.save_for_backward(inputs[0])
+        ctx.share = inputs[1]
+
+    @staticmethod
+    def backward(ctx: Any, d: Tensor) -> tuple[Tensor, None]:
+        (w,) = ctx.saved_tensors
+        return d * w.detach().sign().mul_(-ctx.share), None
 
 
 class _MaskedProduct(Function):
@@ -39,7 +57,8 @@ class _MaskedProduct(Function):
         with no_autocast(mask):
             size = exp(mask @ factors.abs().log_())
             below_zero = mask @ factors.detach().neg().sign_().relu_()
-        return size * (1 - 2 * (below_zero.to(torch.int32) & 1))
+        odd = below_zero.to(torch.int32).bitwise_and_(1)
+        return size * torch.rsub(odd, 1, alpha=2)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
@@ -48,8 +67,8 @@ class _MaskedProduct(Function):
     @staticmethod
     def backward(ctx: Any, d: Tensor) -> tuple[None, Tensor]:
         mask, factors, product = ctx.saved_tensors
-        total = matmul(mask.mT, saturate_gradient(d) * product)
-        return None, saturate_gradient_(total / factors)
+        total = matmul(mask.mT, d * product)
+        return None, saturate_gradient_(total.div_(factors))
 
 
 def masked_product(mask: Tensor, factors: Tensor) -> Tensor:
@@ -74,7 +93,7 @@ def masked_product(mask: Tensor, factors: Tensor) -> Tensor:
     [[-6.0], [-2.0]]
     """
     if not occurs(~factors.detach().all()):
-        return finite_gradient(apply(_MaskedProduct, mask, factors))
+        return apply(_MaskedProduct, mask, factors)
     zero = factors.detach() == 0
     rest = apply(_MaskedProduct, mask, factors.masked_fill(zero, 1.0))
     with no_autocast(mask):
@@ -82,7 +101,7 @@ def masked_product(mask: Tensor, factors: Tensor) -> Tensor:
     # Their sum is 0 in value. A product with one zero factor has the slope `rest` in that factor and 0 in the
     # others; with more zero factors it is flat.
     vanishing = matmul(mask, factors * zero)
-    return finite_gradient(rest * ((zeros == 0) + (zeros == 1) * vanishing))
+    return rest * ((zeros == 0) + (zeros == 1) * vanishing)
 
 
 def sign_product(x: Tensor, w: Tensor) -> Tensor:
@@ -109,9 +128,9 @@ def sign_product(x: Tensor, w: Tensor) -> Tensor:
     signs = x.detach().sign()
     # Half precision counts exactly only to 256 or 2048.
     exact = torch.promote_types(x.dtype, torch.float32)
-    signs, magnitude = signs.to(exact), w.abs().to(exact)
-    mask, factors = signs.neg().relu_(), torch.rsub(magnitude, 1, alpha=2)
+    signs, w = signs.to(exact), w.to(exact)
+    mask, factors = signs.neg().relu_(), apply(_Factor, w, 2.0)
     if occurs(~signs.all()):
         mask = torch.cat([mask, 1 - signs.abs()], dim=-1)
-        factors = torch.cat([factors, 1 - magnitude], dim=-2)
+        factors = torch.cat([factors, apply(_Factor, w, 1.0)], dim=-2)
     return masked_product(mask, factors).to(x.dtype)

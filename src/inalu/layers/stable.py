@@ -128,7 +128,6 @@ class _Matmul(Function):
     @staticmethod
     def backward(ctx: Any, d: Tensor) -> tuple[Tensor | None, Tensor | None]:
         a, b = ctx.saved_tensors
-        d = saturate_gradient(d)
         grad_a = saturate_gradient_(matmul(d, b.mT)) if ctx.needs_input_grad[0] else None
         grad_b = saturate_gradient_(matmul(a.mT, d)) if ctx.needs_input_grad[1] else None
         return grad_a, grad_b
@@ -151,10 +150,10 @@ class _LogMagnitude(Function):
     @staticmethod
     def backward(ctx: Any, d: Tensor) -> tuple[Tensor, None]:
         (x,) = ctx.saved_tensors
-        size = x.abs()
-        # Arithmetic on signs: several times faster than torch.where on a CPU.
-        inside = (size - ctx.epsilon).sign_().relu_()
-        return saturate_gradient_(d * (inside * x.sign() / size.clamp(min=ctx.epsilon))), None
+        # Arithmetic on signs, in place: several times faster than torch.where on a CPU.
+        inside = x.detach().abs().sub_(ctx.epsilon).sign_().relu_()
+        slope = inside.mul_(x.detach().sign()).div(x.abs().clamp_min_(ctx.epsilon))
+        return saturate_gradient_(d * slope), None
 
 
 class _ExpBelow(Function):
@@ -174,8 +173,8 @@ class _ExpBelow(Function):
     @staticmethod
     def backward(ctx: Any, d: Tensor) -> tuple[Tensor, None]:
         z, m = ctx.saved_tensors
-        inside = (ctx.omega - z).sign_().relu_()
-        return saturate_gradient_(saturate_gradient(d) * (m * inside)), None
+        inside = (ctx.omega - z.detach()).sign_().relu_()
+        return saturate_gradient_(m * inside * d), None
 
 
 class _Mix(Function):
@@ -196,7 +195,7 @@ class _Mix(Function):
         g, a, m = ctx.saved_tensors
         d = saturate_gradient(d)
         toward_a = d * g
-        slope = saturate_gradient_(d * (a - m))
+        slope = saturate_gradient_((a - m) * d)
         # Sums over the broadcast dimension as matrix products, which cannot overflow.
         if g.ndim < a.ndim:
             slope = matmul(torch.ones_like(a[:, :1]).mT, slope)[0]
@@ -205,22 +204,23 @@ class _Mix(Function):
         return saturate_gradient(slope), toward_a, d - toward_a
 
 
-class _FiniteGradient(Function):
-    """t itself; its gradient, finite."""
+class _Product(Function):
+    """m * s, element by element."""
 
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(t: Tensor) -> Tensor:
-        return t.view_as(t)
+    def forward(m: Tensor, s: Tensor) -> Tensor:
+        return m * s
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
-        pass
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs)
 
     @staticmethod
-    def backward(ctx: Any, d: Tensor) -> Tensor:
-        return saturate_gradient(d)
+    def backward(ctx: Any, d: Tensor) -> tuple[Tensor, Tensor]:
+        m, s = ctx.saved_tensors
+        return saturate_gradient_(d * s), saturate_gradient_(d * m)
 
 
 def matmul(a: Tensor, b: Tensor) -> Tensor:
@@ -245,6 +245,6 @@ def mix(g: Tensor, a: Tensor, m: Tensor) -> Tensor:
     return apply(_Mix, g, a, m)
 
 
-def finite_gradient(t: Tensor) -> Tensor:
-    """Return ``t``; an infinite gradient that arrives here goes on as a finite one."""
-    return apply(_FiniteGradient, t)
+def product(m: Tensor, s: Tensor) -> Tensor:
+    """Return m * s, both [B, O]."""
+    return apply(_Product, m, s)
