@@ -95,7 +95,8 @@ def _signs(vector: Array) -> Array:
 def _ratio_of_sums(x: Array, y: Array) -> tuple[Array, Array]:
     """(u, v) with x·u ≈ y (x·v): the smallest singular vector of [X, -diag(y) X], rows scaled."""
     system = np.hstack([x, -y[:, None] * x]) / np.sqrt(1.0 + y[:, None] ** 2)
-    vector = np.linalg.svd(system, full_matrices=False)[2][-1]
+    # By the small Gram matrix: half of the digits are enough to round, and it is a hundred times faster.
+    vector = np.linalg.eigh(system.T @ system)[1][:, 0]
     return _signs(vector[: x.shape[1]]), _signs(vector[x.shape[1] :])
 
 

@@ -24,7 +24,7 @@ from inalu.experiments.record import Setting
 from inalu.tasks import Task
 
 #: Rows that it sees and is judged on; seeds for each task, since seeds hardly differ.
-ROWS, SEEDS = 4096, 5
+ROWS, SEEDS = 8192, 3
 _MODEL = "inalu-independent"
 
 #: Operation, training and extrapolation distribution: models and initialisations do not matter here.

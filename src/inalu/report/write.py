@@ -105,12 +105,11 @@ def _drawn(material: Material) -> Drawn:
             experiment = EXPERIMENTS[summary.experiment]
             trains = [r.train for r in (*experiment.ranges.value, *experiment.planned.value)]
             pictures[summary.experiment] = draw(summary, experiment.models.value, trains)
-    searches = [found for name, found in material.others if is_search(name)]
-    main = [material.experiments] if is_search(material.recipe) else []
+    main = list(material.experiments) if is_search(material.recipe) else []
+    searches = [s for name, found in material.others if is_search(name) for s in found]
     if not (searches or main):
         return Drawn(pictures)
-    everything = [s for _, found in material.others for s in found] + list(material.experiments)
-    closed = closed_forms(_settings(everything))
+    closed = closed_forms(_settings(searches + main))
     return Drawn(pictures, closed, closed if main else None)
 
 
