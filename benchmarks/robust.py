@@ -1,4 +1,4 @@
-"""How often ROBUST learns the formula: the paper's grids, a final test drawn from a hash, noise, and its parts.
+"""How often ROBUST learns the formula: the paper's grids, a final test from a hash, noise, and its parts.
 
     python benchmarks/robust.py grid [--experiment 1] [--seeds 100-119] [--cell inalu-shared] [--recipe PAPER]
     python benchmarks/robust.py final --hash COMMIT
@@ -6,8 +6,8 @@
     python benchmarks/robust.py parts [--seeds 200]
     python benchmarks/robust.py warm [--seeds 200]
 
-A run counts when the network made exact is the target's formula, and the network as returned has at least 99.9%
-of rows within a relative error of 1e-5 on the interpolation and on the extrapolation set.
+A run counts when the network made exact is the target's formula, and the network as returned has at least
+99.9% of rows within a relative error of 1e-5 on the interpolation and on the extrapolation set.
 """
 
 from __future__ import annotations
@@ -48,8 +48,10 @@ UNIFORM = ("U(-1,1)", "U(-5,5)", "U(0,1)", "U(-1,0)", "U(0,5)", "U(-5,0)", "U(2,
 NORMAL = ("N(-3,3)", "N(-2,4)", "N(-4,2)", "N(2,8)", "N(-8,-2)")
 EXPONENTIAL = ("E(0.2)", "E(0.8)", "E(0.4)", "E(0.6)", "E(1)")
 SETTINGS = [
-    *((d, "U(-10,-5)") for d in UNIFORM), *((d, "N(8,10)") for d in NORMAL), *((d, "E(0.5)") for d in EXPONENTIAL),
-]  # fmt: skip
+    *((d, "U(-10,-5)") for d in UNIFORM),
+    *((d, "N(8,10)") for d in NORMAL),
+    *((d, "E(0.5)") for d in EXPONENTIAL),
+]
 SUMS = [("N(-3,3)", "N(3,4)"), ("U(-3,3)", "U(-5,-3)")]
 PAPER_ROWS = 6_400_000
 
@@ -142,7 +144,7 @@ def by_operation(verdicts: Sequence[Verdict]) -> str:
 
 
 def final_tasks(digest: str, runs: int) -> Iterator[tuple[Task, int]]:
-    """Draw operations, distributions, ranges, inputs and seeds from a hash; every fifth task has two layers."""
+    """Draw operations, ranges, inputs and seeds from a hash; every fifth task has two layers."""
     seed = int.from_bytes(hashlib.sha256(digest.encode()).digest()[:8], "big")
     rng = np.random.default_rng(seed)
     for n in range(runs):
@@ -210,8 +212,9 @@ def noise(seeds: Sequence[int]) -> None:
                     task, seed = result.member.tag
                     right[task.operation.name] += result.expression().equals(task.target(seed))
                 each = " ".join(str(right[o]) for o in OPERATIONS)
+                all_right = sum(right.values())
                 print(
-                    f"| {level:g} | {wild:g} | {rows} | {extra} | {sum(right.values())} | {len(problems)} | {each} |",
+                    f"| {level:g} | {wild:g} | {rows} | {extra} | {all_right} | {len(problems)} | {each} |",
                     flush=True,
                 )
 
@@ -263,7 +266,7 @@ def variants() -> dict[str, Recipe | Search]:
 
 
 def parts(one: int, two: int) -> None:
-    """Right answers per operation, of ``one`` runs a setting (10 inputs) and ``two`` (two layers, 40 inputs)."""
+    """Right answers per operation, of ``one`` runs (10 inputs) and ``two`` (two layers, 40 inputs)."""
     shallow = [parse_task(f"{o}; inputs=10; N(-4,2) -> N(8,10)") for o in OPERATIONS]
     deep = [parse_task(f"{o}; inputs=40; sums; N(-3,3) -> N(3,4)") for o in OPERATIONS]
     for name, recipe in variants().items():
@@ -275,7 +278,7 @@ def parts(one: int, two: int) -> None:
 
 
 def warm(count: int) -> None:
-    """Closed form alone, as a start, with its weights permuted over the inputs, and ROBUST, beside each other."""
+    """The closed form alone, WARM and ROBUST, beside each other."""
     for task in (t for e in (1, 2) for t in tasks_of(e) if str(t.train) in ("U(-1,1)", "N(-4,2)", "E(0.2)")):
         network = Network("inalu-independent", widths_of(task))
         alone = 0
