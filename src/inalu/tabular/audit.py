@@ -1,34 +1,30 @@
-"""The three questions to a table: audit (which columns are computed from which), fit (this column), check (saved rules)."""
+"""The three questions to a table: which columns are computed (audit), how is this one (fit), do saved rules hold (check)."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from inalu.errors import check_choice
-from inalu.tabular.derived import Lookup
-from inalu.tabular.findings import Bench, constants_of, operands_of
-from inalu.tabular.relation import Audit, Break, Evidence, Relation
-from inalu.tabular.search import linear, pairs, products, ranges, ratios, sequence, triples
-from inalu.tabular.search.view import Stage, View
+from inalu.errors import InvalidData
+from inalu.tabular import report
+from inalu.tabular.decoys import expected, shuffled_search
+from inalu.tabular.derived import Lookup, base
+from inalu.tabular.findings import Bench, Finding, best_first
+from inalu.tabular.pipeline import Search, stage_names
+from inalu.tabular.relation import Audit, NearestMiss, Relation
 from inalu.tabular.selection import Chosen, chained, select
-from inalu.tabular.table import read_table
+from inalu.tabular.table import Table, read_table
 
-STAGES: dict[str, Stage] = {
-    "pairs": pairs.pairs,
-    "sums": linear.sums,
-    "products": products.products,
-    "ranges": ranges.ranges,
-    "robust": linear.robust_sums,
-    "robust products": products.robust_products,
-    "triples": triples.triples,
-    "ratios": ratios.ratios,
-    "robust ratios": ratios.robust_ratios,
-    "sequences": sequence.sequences,
-}
+if TYPE_CHECKING:
+    from inalu.tabular.rules import Rule
+
+OnRelation = Callable[[Relation], None]
+Progress = Callable[[str, float], None]
+
+# Formulas that `fit` lists for one column.
+MOST_RIVALS = 20
 
 
 def audit(
@@ -36,51 +32,242 @@ def audit(
     *,
     stages: Sequence[str] | None = None,
     seed: int = 0,
-    on_relation: Callable[[Relation], None] | None = None,
-    progress: Callable[[str, float], None] | None = None,
+    on_relation: OnRelation | None = None,
+    progress: Progress | None = None,
     **reading: Any,
 ) -> Audit:
-    """Find which columns of a table are computed from which others, and the rows that break the formulas."""
+    """Find which columns of a table are computed from which others, and the rows that break the formulas.
+
+    Parameters
+    ----------
+    source : path, file, frame, dict of columns, or Table
+        What `inalu.tabular.table.read_table` takes; ``reading`` are its options.
+    stages : sequence of str, optional
+        The stages of the search to run (`inalu.tabular.pipeline.STAGES`); all that are on by default.
+    seed : int
+        Of the choice of rows; the same seed gives the same answer.
+    on_relation, progress : callables, optional
+        Told of relations as soon as they are found (some may not stay), and of (stage, share done).
+
+    Returns
+    -------
+    Audit
+        What was found, also after Ctrl-C (then ``interrupted`` is true).
+
+    Raises
+    ------
+    InvalidData, InvalidArgument
+        When the source cannot be read or an option is wrong.
+
+    Examples
+    --------
+    >>> net = [10.0, 12.5, 8.25, 31.0, 7.75, 19.5, 42.25, 3.5, 16.75, 27.0, 9.25, 5.75]
+    >>> tax = [1.9, 2.1, 0.4, 3.3, 1.15, 0.2, 5.05, 0.65, 2.2, 1.35, 0.8, 0.95]
+    >>> found = audit({"net": net, "tax": tax, "gross": [a + b for a, b in zip(net, tax)]})
+    >>> [str(relation) for relation in found.relations]
+    ['gross = net + tax']
+    """
     start = time.perf_counter()
-    table = read_table(source, **reading)
-    names = list(STAGES if stages is None else stages)
-    for name in names:
-        check_choice("stages", name, STAGES)
-    lookup = Lookup({column.name: (column.values, column.half_unit) for column in table.columns})
-    order = {name: at for at, name in enumerate(table.names)}
-    bench = Bench(lookup, max(len(table.columns), 2))
-    view = View(
-        table.names,
-        np.column_stack([column.values for column in table.columns]),
-        np.column_stack([column.half_unit for column in table.columns]),
-        seed,
-    )
-    found = []
-    for name in names:
-        result = STAGES[name](view, range(view.width))
-        bench.tried += result.tried
-        found += result.candidates
-    findings = [bench.weigh(one.target, one.formula, one.found_by) for one in found]
-    chosen = chained(select(bench, findings, order), order)
-    relations = tuple(_relation(bench, one) for one in chosen)
+    run = _Run.of(read_table(source, **reading), stages, seed, None, on_relation, progress)
+    run.search_all()
+    relations, misses = run.relations(), report.nearest_miss(run.search.findings)
     used = {name for relation in relations for name in (relation.target, *relation.operands)}
     return Audit(
-        table.name, table.rows, time.perf_counter() - start, 0.0, relations,
-        tuple(name for name in table.names if name not in used), None, notes=table.notes,
+        table=run.table.name,
+        rows=run.table.rows,
+        seconds=time.perf_counter() - start,
+        false_findings_expected=run.luck,
+        relations=relations,
+        unexplained=tuple(name for name in run.table.names if name not in used),
+        nearest_miss=None if relations else misses,
+        interrupted=run.interrupted,
+        notes=run.table.notes,
     )
 
 
-def _relation(bench: Bench, one: Chosen) -> Relation:
-    finding = one.finding
-    result = finding.measure
-    rows = np.flatnonzero(result.checked & ~result.holding)
-    target = bench.target(finding.target)
-    breaking = tuple(
-        Break(int(row), float(target.values[row]), float(result.prediction.value[row]), float(result.residual[row]), "unknown", finding.target)
-        for row in rows
+def fit(
+    source: Any,
+    *,
+    target: str,
+    stages: Sequence[str] | None = None,
+    seed: int = 0,
+    on_relation: OnRelation | None = None,
+    progress: Progress | None = None,
+    **reading: Any,
+) -> Audit:
+    """Find the formula of one column; the relations of the answer are the best formula and its rivals.
+
+    The parameters are those of `audit`.
+
+    Raises
+    ------
+    InvalidArgument
+        When ``target`` is no numeric column of the table.
+    """
+    start = time.perf_counter()
+    table = read_table(source, **reading)
+    table.column(target)
+    run = _Run.of(table, stages, seed, [target], on_relation, progress)
+    run.search_all()
+    rivals = run.rivals(target)
+    found = tuple(report.relation(table, run.full, one, run.order) for one in rivals)
+    miss: NearestMiss | None = None if found else report.nearest_miss(run.search.findings)
+    return Audit(
+        table=table.name,
+        rows=table.rows,
+        seconds=time.perf_counter() - start,
+        false_findings_expected=run.luck,
+        relations=found,
+        unexplained=() if found else (target,),
+        nearest_miss=miss,
+        interrupted=run.interrupted,
+        notes=table.notes,
+        rivals=True,
     )
-    evidence = Evidence(result.bits, result.share_nontrivial, bench.shuffled(finding), result.rows_nontrivial, finding.formula.complexity)
-    return Relation(
-        finding.target, finding.formula, operands_of(finding.formula), constants_of(finding.formula), finding.found_by,
-        int(result.checked.sum()), int(result.holding.sum()), breaking, evidence, tuple(one.equivalent),
+
+
+def check(rules: Any, source: Any, **reading: Any) -> Audit:
+    """Verify saved rules on a table: every rule is judged on every row, none is searched for.
+
+    Parameters
+    ----------
+    rules : path, file, dict or Rules
+        What `inalu.tabular.rules.load_rules` takes.
+    source : path, file, frame, dict of columns, or Table
+        The table.
+
+    Raises
+    ------
+    InvalidData
+        When the rules cannot be read or the table lacks a column that they name.
+    """
+    from inalu.tabular.rules import load_rules
+
+    start = time.perf_counter()
+    loaded = load_rules(rules)
+    table = read_table(source, **reading)
+    lookup = lookup_of(table)
+    order = {name: at for at, name in enumerate(table.names)}
+    bench = Bench(lookup, max(len(table.columns), 2))
+    chosen = []
+    for number, rule in enumerate(loaded.rules, start=1):
+        _has_columns(rule, number, table)
+        reading_of = "none" if rule.exact_operands else None
+        finding = bench.weigh(rule.target, rule.formula, rule.found_by, rounded=reading_of)
+        chosen.append(Chosen(finding))
+    found = report.relations(table, bench, chosen, order)
+    return Audit(
+        table=table.name,
+        rows=table.rows,
+        seconds=time.perf_counter() - start,
+        false_findings_expected=0.0,
+        relations=found,
+        unexplained=(),
+        nearest_miss=None,
+        notes=table.notes,
     )
+
+
+def lookup_of(table: Table) -> Lookup:
+    """The cells of a table by the names that formulas use."""
+    return Lookup({column.name: (column.values, column.half_unit) for column in table.columns})
+
+
+def _has_columns(rule: Rule, number: int, table: Table) -> None:
+    for name in dict.fromkeys([rule.target, *(base(name) for name in rule.formula.columns)]):
+        if name not in table.names:
+            there = (
+                "is no numeric column" if any(name == other.name for other in table.others) else "is missing"
+            )
+            raise InvalidData(f"{table.name}: column {name!r}, which rule {number} needs, {there}.")
+
+
+@dataclass(eq=False)
+class _Run:
+    """One question on its way: the search, what it said so far, and whether it was stopped."""
+
+    table: Table
+    search: Search
+    full: Bench
+    order: dict[str, int]
+    stages: list[str]
+    seed: int
+    on_relation: OnRelation | None
+    progress: Progress | None
+    luck: float = 0.0
+    interrupted: bool = False
+    told: set[frozenset[str]] = field(default_factory=set)
+
+    @classmethod
+    def of(
+        cls,
+        table: Table,
+        stages: Sequence[str] | None,
+        seed: int,
+        targets: Iterable[str] | None,
+        on_relation: OnRelation | None,
+        progress: Progress | None,
+    ) -> _Run:
+        names = stage_names(stages)
+        lookup = lookup_of(table)
+        search = Search.over(table.names, lookup, seed=seed, targets=targets)
+        # A table that is searched as a whole is also weighed only once.
+        full = search.bench if search.view.rows == table.rows else Bench(lookup, search.bench.columns)
+        order = {name: at for at, name in enumerate(table.names)}
+        return cls(table, search, full, order, names, seed, on_relation, progress)
+
+    def search_all(self) -> None:
+        """Run all stages, then the decoys; Ctrl-C ends the search and keeps what was found."""
+        try:
+            for at, stage in enumerate(self.stages):
+                self._tell(stage, at / (len(self.stages) + 1))
+                self.search.run(stage)
+                if self.on_relation is not None:
+                    self._announce(self.on_relation)
+            self._tell("decoys", len(self.stages) / (len(self.stages) + 1))
+            if self.search.view.width:
+                decoys = shuffled_search(self.search, self.stages, seed=self.seed)
+                self.luck = expected(decoys)
+            self._tell("rows", 1.0)
+        except KeyboardInterrupt:
+            self.interrupted = True
+
+    def _tell(self, stage: str, share: float) -> None:
+        if self.progress is not None:
+            self.progress(stage, share)
+
+    def _announce(self, on_relation: OnRelation) -> None:
+        """Tell of relations that were not told of before."""
+        for one in select(self.search.bench, self.search.findings, self.order):
+            if one.finding.columns not in self.told:
+                self.told.add(one.finding.columns)
+                finding = self._weighed(one.finding)
+                on_relation(report.relation(self.table, self.full, finding, self.order))
+
+    def _weighed(self, finding: Finding) -> Finding:
+        """The finding on all rows of the table."""
+        self.full.tried = self.search.bench.tried
+        return self.full.weigh(finding.target, finding.formula, finding.found_by)
+
+    def relations(self) -> tuple[Relation, ...]:
+        """What is reported, in the order of computation."""
+        chosen = chained(select(self.search.bench, self.search.findings, self.order), self.order)
+        kept = [
+            Chosen(finding, one.equivalent)
+            for one in chosen
+            if not (finding := self._weighed(one.finding)).reason
+        ]
+        return report.relations(self.table, self.full, kept, self.order)
+
+    def rivals(self, target: str) -> list[Finding]:
+        """The formulas for one column, the best first, one for each set of columns."""
+        found: dict[frozenset[str], Finding] = {}
+        good = [
+            finding for finding in self.search.findings if not finding.reason and finding.target == target
+        ]
+        for finding in best_first(good):
+            if finding.columns not in found and not self.search.bench.needed(finding, self.order):
+                weighed = self._weighed(finding)
+                if not weighed.reason:
+                    found[finding.columns] = weighed
+        return list(found.values())[:MOST_RIVALS]

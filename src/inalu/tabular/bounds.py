@@ -15,6 +15,7 @@ Array = NDArray[np.float64]
 # Float arithmetic of a few terms is off by a few units in the last place; this many times 2.2e-16.
 FLOAT_NOISE = 16 * 2.220446049250313e-16
 
+
 @dataclass(frozen=True)
 class Prediction:
     """A formula's values and what rounding allows.

@@ -31,7 +31,10 @@ NEIGHBOUR = "copied neighbour"
 DOUBLED = "doubled"
 LEFT_OUT = "operand left out"
 POWERS = (1, 2, 3, 6, -1, -2, -3, -6)
-TIMES = {power: f"times {10**power:,}".replace(",", "") if power > 0 else f"times {10.0**power:g}" for power in POWERS}
+TIMES = {
+    power: f"times {10**power:,}".replace(",", "") if power > 0 else f"times {10.0**power:g}"
+    for power in POWERS
+}
 CAUSES = (SIGN, UNIT, *TIMES.values(), DIGIT, SWAPPED, NEIGHBOUR, DOUBLED, LEFT_OUT, UNKNOWN)
 
 # The computed cell is wrong more often than one that was typed or measured, all else being equal.
@@ -110,7 +113,10 @@ def explain(
             standing = standing - _VOUCHED_BITS * np.clip(vouched[name][rows], -2, 2)
         dropped = [simpler for operand in solved[name].columns for simpler in without(solved[name], operand)]
         known = np.isfinite(cell.needed)
-        options = [(UNKNOWN, np.where(known, 0.0, -20.0)), *_causes(cell, lookup, rows, dropped if name == target else ())]
+        options = [
+            (UNKNOWN, np.where(known, 0.0, -20.0)),
+            *_causes(cell, lookup, rows, dropped if name == target else ()),
+        ]
         for label, bits in options:
             score = bits + standing
             better = score > best
@@ -210,13 +216,17 @@ def _copied(cell: Cell, lookup: Lookup, rows: Rows, tolerance: Array) -> Array:
     values = lookup(cell.name)[0]
     above, below = np.concatenate([[np.nan], values[:-1]]), np.concatenate([values[1:], [np.nan]])
     usual = float(np.mean(values == above))
-    same = ((cell.there == above[rows]) | (cell.there == below[rows])) & (np.abs(cell.there - cell.needed) > tolerance)
+    same = ((cell.there == above[rows]) | (cell.there == below[rows])) & (
+        np.abs(cell.there - cell.needed) > tolerance
+    )
     # Small numbers repeat by chance; a copied long number is as telling as a flipped sign.
     telling = -np.log2(2 * max(usual, 0.5 / max(len(values), 2)))
     return np.where(same & (telling >= _LEAST_BITS), 4.0 + telling, -np.inf)
 
 
-def standing(columns: Sequence[tuple[set[str], NDArray[np.bool_], NDArray[np.bool_]]], rows: int) -> dict[str, Array]:
+def standing(
+    columns: Sequence[tuple[frozenset[str], NDArray[np.bool_], NDArray[np.bool_]]], rows: int
+) -> dict[str, Array]:
     """For each column, how many relations that use it hold minus how many break, row by row.
 
     Each relation is given as its columns, the rows checked and the rows holding.

@@ -17,7 +17,17 @@ Array = NDArray[np.float64]
 # How much further than the best interval the search for a simpler number looks, in rows given up.
 SLACK_SHARE = 0.01
 BITS_OF_A_ROW = 4.0
-_LARGEST_DENOMINATOR = 2000
+# Fractions that people divide by, beyond small ones: months, weeks, minutes, degrees, days.
+_DENOMINATORS = frozenset(
+    {*range(1, 13), 14, 15, 16, 18, 20, 21, 24, 28, 30, 32, 36, 48, 52, 60, 64, 90, 360, 365}
+)
+_MEANS = 100
+# Multiples of pi, to the precision of a double, and the bits that naming one takes.
+_PI = tuple(
+    Fraction(repr(math.pi)) * Fraction(*ratio)
+    for ratio in ((1, 1), (2, 1), (4, 1), (1, 2), (1, 4), (4, 3), (1, 3), (1, 6), (1, 180))
+)
+_NAMED_BITS = 9.0
 
 
 def bits(constant: Fraction) -> float:
@@ -33,6 +43,8 @@ def bits(constant: Fraction) -> float:
     if constant == 0:
         return 1.0
     value = abs(constant)
+    if value in _PI:
+        return _NAMED_BITS
     as_fraction = 2 * math.log2(value.numerator) + 2 * math.log2(value.denominator) + 3
     decimal = _decimal(value)
     if decimal is None:
@@ -78,9 +90,13 @@ def simplest(low: float, high: float) -> Fraction:
         high = low * 2 + 1
     decimal = _shortest_decimal(low, high)
     fraction = _simplest_fraction(Fraction(low), Fraction(high))
-    if fraction.denominator > _LARGEST_DENOMINATOR:
-        return decimal
-    return min((decimal, fraction), key=bits)
+    options = [decimal]
+    if fraction.denominator in _DENOMINATORS or (fraction.numerator == 1 and fraction.denominator <= _MEANS):
+        options.append(fraction)
+    # Pi is only meant where nothing much shorter would do.
+    if bits(min(options, key=bits)) > _NAMED_BITS:
+        options += [named for named in _PI if low <= named <= high]
+    return min(options, key=bits)
 
 
 def _shortest_decimal(low: float, high: float) -> Fraction:

@@ -26,7 +26,11 @@ def shuffled_search(search: Search, stages: Sequence[str], *, seed: int) -> Sear
     view = search.view
     columns = np.unique(np.linspace(0, view.width - 1, min(view.width, MOST_COLUMNS)).round().astype(int))
     rows = view.rows
-    keep = np.arange(rows) if rows <= MOST_ROWS else np.sort(np.random.default_rng([seed, 1]).choice(rows, MOST_ROWS, replace=False))
+    keep = (
+        np.arange(rows)
+        if rows <= MOST_ROWS
+        else np.sort(np.random.default_rng([seed, 1]).choice(rows, MOST_ROWS, replace=False))
+    )
     rng = np.random.default_rng([seed, 2])
     cells = {}
     for column in columns:
@@ -38,12 +42,20 @@ def shuffled_search(search: Search, stages: Sequence[str], *, seed: int) -> Sear
     return decoys
 
 
-def expected(search: Search, decoys: Search) -> float:
-    """How many of the findings of ``search`` are expected to be luck."""
+def expected(decoys: Search) -> float:
+    """How many findings are expected to be luck, from how near the decoys came.
+
+    Examples
+    --------
+    A search that looked at nothing expects nothing: its tail is empty.
+
+    >>> expected(Search.over(["x"], Lookup({"x": (np.arange(9.0), np.full(9, 0.5))}), seed=0))
+    0.0
+    """
     found = sum(not finding.reason for finding in decoys.findings)
-    # In the whole table more formulas were looked at, and each was asked to pay for that.
-    bits = sorted((finding.measure.bits for finding in decoys.findings if finding.reason), reverse=True)
+    missed = sorted((finding.measure.bits for finding in decoys.findings if finding.reason), reverse=True)
+    # The k luckiest have at least b bits, so k / 2 ** (threshold - b) are expected beyond the threshold.
     tails = [
-        (rank + 1) * 2.0 ** -(evidence.THRESHOLD - value) for rank, value in enumerate(bits[:RANKS]) if value < evidence.THRESHOLD
+        (rank + 1) * 2.0 ** min(bits - evidence.THRESHOLD, 0.0) for rank, bits in enumerate(missed[:RANKS])
     ]
     return found + (float(np.mean(tails)) if tails else 0.0)

@@ -81,8 +81,8 @@ class Lookup:
     """
 
     cells: dict[str, tuple[Array, Array]]
-    _made: dict[str, tuple[Array, Array]] = field(default_factory=dict)
     _whole: dict[str, bool] = field(default_factory=dict)
+    _made: dict[str, tuple[Array, Array]] = field(default_factory=dict)
 
     def __call__(self, name: str) -> tuple[Array, Array]:
         if name in self.cells:

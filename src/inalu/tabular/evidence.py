@@ -23,6 +23,8 @@ from inalu.tabular.derived import Lookup
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+# What a column costs in a formula beyond its choice: fewer columns are simpler in small tables too.
+_COLUMN_BITS = 2.0
 # No single row counts for more than this, so that a few long numbers are not a proof.
 MOST_BITS_PER_ROW = 16.0
 # A row is trivial when a cell of the target's column would fit its window by chance this often.
@@ -34,6 +36,11 @@ LEAST_SHARE = 0.75
 LEAST_ROWS = 5
 # A formula whose windows are so wide that a row saves less than this on average is a vague one.
 LEAST_BITS_PER_ROW = 0.75
+# Of the rows next to the window's edge (half a window each way) at most this share may lie outside.
+MOST_OUTSIDE = 0.23
+# Formulas that fix this many bits of every row, or whose constants take fewer bits, are not asked for structure.
+SURE_BITS_PER_ROW = 5.0
+SIMPLE_BITS = 12.0
 # Bits left after everything is paid; one finding in 2**bits candidates sets would be luck.
 THRESHOLD = 10.0
 
@@ -84,7 +91,8 @@ class Target:
         local = np.where(np.isfinite(local), local, 0.0)
         chance = np.maximum(ties, np.where(width > 0, local, 0.0))
         # Nothing is more certain than the column's own most frequent window of that size allows to say.
-        return np.clip(chance, 2.0**-MOST_BITS_PER_ROW, 1.0)
+        clipped: Array = np.clip(chance, 2.0**-MOST_BITS_PER_ROW, 1.0)
+        return clipped
 
 
 def _lattice(values: Array, halves: Array) -> float:
@@ -170,7 +178,7 @@ def formula_bits(formula: Expression, columns: int) -> float:
     if isinstance(formula, Power):
         cost = 0.5 if formula.exponent == -1 else 2.0
         return formula_bits(formula.base, columns) + cost
-    return math.log2(max(columns, 2))
+    return math.log2(max(columns, 2)) + _COLUMN_BITS
 
 
 def entropy(share: float) -> float:
@@ -180,23 +188,37 @@ def entropy(share: float) -> float:
     return -share * math.log2(share) - (1 - share) * math.log2(1 - share)
 
 
-def measure(target: Target, formula: Expression, lookup: Lookup, *, columns: int, tried: float = 1.0) -> Measure:
+def measure(
+    target: Target,
+    formula: Expression,
+    lookup: Lookup,
+    *,
+    columns: int,
+    tried: float = 1.0,
+    rounded: str | None = None,
+) -> Measure:
     """Weigh a candidate on all rows.
 
-    Whether the operands were rounded when the target was computed is not printed anywhere: 3 may be a count or stand
-    for 2.6. Both are tried, and what saves more bits is taken.
+    Whether the operands were rounded when the target was computed is not printed anywhere: 3 may be a
+    count or stand for 2.6. All readings are tried, and what saves most bits is taken; ``rounded`` fixes one.
     """
     prediction = predict(formula, lookup)
     checked = np.isfinite(target.values - prediction.value) & np.isfinite(prediction.radius)
     rows = max(int(checked.sum()), 1)
     weight = _independent_rows(formula, target, lookup, checked) / rows
     paid = formula_bits(formula, columns) + math.log2(max(tried, 1.0))
-    options = {"all": prediction.radius, "fractions": prediction.radius_counts, "none": np.zeros(len(checked))}
-    if np.array_equal(options["fractions"], options["all"]):
+    options = {
+        "all": prediction.radius,
+        "fractions": prediction.radius_counts,
+        "none": np.zeros(len(checked)),
+    }
+    if rounded is not None:
+        options = {rounded: options[rounded]}
+    elif np.array_equal(options["fractions"], options["all"]):
         del options["fractions"]
     best: Measure | None = None
-    for rounded, radius in options.items():
-        result = _weigh(target, prediction, checked, radius, rounded, weight, paid)
+    for reading, radius in options.items():
+        result = _weigh(target, prediction, checked, radius, reading, weight, paid)
         if best is None or result.bits > best.bits + 1e-9:
             best = result
     assert best is not None
@@ -204,7 +226,13 @@ def measure(target: Target, formula: Expression, lookup: Lookup, *, columns: int
 
 
 def _weigh(
-    target: Target, prediction: Prediction, checked: Mask, radius: Array, rounded: str, weight: float, paid: float
+    target: Target,
+    prediction: Prediction,
+    checked: Mask,
+    radius: Array,
+    rounded: str,
+    weight: float,
+    paid: float,
 ) -> Measure:
     """The bits under one reading of the operands."""
     residual = target.values - prediction.value
@@ -217,7 +245,9 @@ def _weigh(
     breaking = rows - int(holding.sum())
     gross = weight * (float(saved.sum()) - rows * entropy(breaking / max(rows, 1)))
     trivial = checked & (chance > TRIVIAL_CHANCE)
-    return Measure(gross - paid, gross, checked, holding, trivial, residual, tolerance, prediction, rounded, weight)
+    return Measure(
+        gross - paid, gross, checked, holding, trivial, residual, tolerance, prediction, rounded, weight
+    )
 
 
 def _independent_rows(formula: Expression, target: Target, lookup: Lookup, checked: Mask) -> float:
@@ -235,7 +265,9 @@ def _independent_rows(formula: Expression, target: Target, lookup: Lookup, check
     if distinct >= 0.8 * len(rows):
         return float(len(rows))
     rng = np.random.default_rng(0)
-    shuffled = _distinct([part if at == 0 else part[rng.permutation(len(rows))] for at, part in enumerate(parts[1:])])
+    shuffled = _distinct(
+        [part if at == 0 else part[rng.permutation(len(rows))] for at, part in enumerate(parts[1:])]
+    )
     if len(parts) > 2 and distinct >= 0.5 * shuffled:
         return float(len(rows))
     return float(distinct)
@@ -267,7 +299,47 @@ def approximate(result: Measure) -> bool:
         return False
     ratio = np.abs(result.residual[rows]) / result.tolerance[rows]
     counts = np.histogram(ratio, _EDGES)[0].astype(np.float64)
+    # Rounding ends at the window's edge; a formula near the truth has as many rows just outside as just inside.
+    inside, outside = float(counts[2:_INSIDE].sum()), float(counts[_INSIDE])
+    if outside >= 3 and outside > MOST_OUTSIDE * (inside + outside):
+        return True
     return _noise_bits(counts) < _rounding_bits(counts)
+
+
+def structured(result: Measure, formula: Expression) -> bool:
+    """Whether the errors of a coarse formula follow each other, as those of an approximation do.
+
+    Rounding errors are independent from row to row. The errors of a smooth approximation are alike in rows that
+    follow each other in the table or in the order of the predicted values. Formulas without fitted constants
+    that hold in all rows, and those that fix many digits, need no such doubt.
+    """
+    asked = result.holding & ~result.trivial
+    count = int(asked.sum())
+    fixed = result.gross / max(result.weight * result.rows_nontrivial, 1.0)
+    broken = bool((result.checked & ~result.holding).any())
+    if count < 20 or fixed > SURE_BITS_PER_ROW or not (broken or constant_bits(formula) > SIMPLE_BITS):
+        return False
+    error = result.residual[asked] / result.tolerance[asked]
+    orders = (np.arange(count), np.argsort(result.prediction.value[asked], kind="stable"))
+    return any(_alike(error[order]) > max(0.3, 3.0 / math.sqrt(count)) for order in orders)
+
+
+def _alike(error: Array) -> float:
+    """The correlation of each error with the next."""
+    error = error - error.mean()
+    size = float(error @ error)
+    return float(error[1:] @ error[:-1]) / size if size > 0 else 0.0
+
+
+def constant_bits(formula: Expression) -> float:
+    """The bits of all constants in a formula."""
+    if isinstance(formula, Constant):
+        return constants.bits(formula.value)
+    if isinstance(formula, Sum):
+        return sum(constant_bits(term) for term in formula.terms)
+    if isinstance(formula, Product):
+        return sum(constant_bits(factor) for factor in formula.factors)
+    return constant_bits(formula.base) if isinstance(formula, Power) else 0.0
 
 
 def _rounding_bits(counts: Array) -> float:

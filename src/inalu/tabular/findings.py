@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inalu.expression import Column, Constant, Expression, Product, Sum
 from inalu.tabular import evidence
+from inalu.tabular.bounds import predict
 from inalu.tabular.derived import Lookup, base
+from inalu.tabular.directions import directions
 from inalu.tabular.evidence import Measure, Target
 from inalu.tabular.forms import Linear, Monomial, linear, monomial
 from inalu.tabular.orientation import exact_share
@@ -20,6 +23,10 @@ from inalu.tabular.search.pairs import fit_constants
 LEAST_LOSS = 6.0
 # With the operands' rows shuffled, so much of the share that holds must be gone.
 MOST_SHUFFLED = 0.5
+# Solved for any of its operands a formula must still save this many bits.
+LEAST_BACKWARDS = 12.0
+# Rows that are looked at first, and how many of them must be filled for the look to count.
+GLANCE, LEAST_GLANCE = 300, 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +68,7 @@ class Bench:
     columns: int
     tried: float = 1.0
     _targets: dict[str, Target] = field(default_factory=dict)
-    _weighed: dict[tuple[str, Expression], Finding] = field(default_factory=dict)
+    _weighed: dict[tuple[str, Expression, str | None], Finding] = field(default_factory=dict)
 
     def target(self, name: str) -> Target:
         """A prepared target column."""
@@ -69,22 +76,51 @@ class Bench:
             self._targets[name] = Target.of(*self.lookup(name))
         return self._targets[name]
 
-    def weigh(self, target: str, formula: Expression, found_by: str) -> Finding:
+    def glance(self, target: str, formula: Expression) -> bool:
+        """Whether a formula holds on half of a few rows, so that weighing it on all of them is worth the time."""
+        values, halves = self.lookup(target)
+        rows = self._rows(len(values))
+        if rows is None:
+            return True
+        cells = {name: self.lookup(name) for name in formula.columns}
+        part = Lookup(
+            {name: (pair[0][rows], pair[1][rows]) for name, pair in cells.items()},
+            {name: self.lookup.whole(name) for name in cells},
+        )
+        prediction = predict(formula, part)
+        difference = np.abs(values[rows] - prediction.value)
+        asked = np.isfinite(difference)
+        if asked.sum() < LEAST_GLANCE:
+            return True
+        allowed = halves[rows] * (1 + 1e-9) + prediction.radius + prediction.noise
+        return bool((difference <= allowed)[asked].mean() >= 0.5)
+
+    def _rows(self, count: int) -> NDArray[np.intp] | None:
+        """Rows to glance at; None where all rows are few."""
+        if count <= 3 * GLANCE:
+            return None
+        return np.linspace(0, count - 1, GLANCE).round().astype(np.intp)
+
+    def weigh(
+        self, target: str, formula: Expression, found_by: str, *, rounded: str | None = None
+    ) -> Finding:
         """Measure a formula on all rows and say what, if anything, speaks against it."""
-        key = (target, formula)
+        key = (target, formula, rounded)
         if key not in self._weighed:
-            self._weighed[key] = self._weigh(target, formula, found_by)
+            self._weighed[key] = self._weigh(target, formula, found_by, rounded)
         return self._weighed[key]
 
-    def _weigh(self, target: str, formula: Expression, found_by: str) -> Finding:
+    def _weigh(self, target: str, formula: Expression, found_by: str, rounded: str | None) -> Finding:
         prepared = self.target(target)
-        result = evidence.measure(prepared, formula, self.lookup, columns=self.columns, tried=self.tried)
+        result = evidence.measure(
+            prepared, formula, self.lookup, columns=self.columns, tried=self.tried, rounded=rounded
+        )
         asked = result.checked & ~result.trivial
         exact = exact_share(result.residual, prepared.halves, result.prediction.noise, asked & result.holding)
         length = evidence.formula_bits(formula, self.columns)
-        return Finding(target, formula, found_by, result, exact, length, self._objection(result))
+        return Finding(target, formula, found_by, result, exact, length, self._objection(result, formula))
 
-    def _objection(self, result: Measure) -> str:
+    def _objection(self, result: Measure, formula: Expression) -> str:
         """The first test that fails, in words; empty where all pass."""
         if result.rows_nontrivial < evidence.LEAST_ROWS:
             return "too few rows say anything about it"
@@ -94,12 +130,12 @@ class Bench:
             return "luck explains it as well"
         if result.gross < evidence.LEAST_BITS_PER_ROW * result.rows_nontrivial * result.weight:
             return "it allows almost any value"
-        if evidence.approximate(result):
+        if evidence.approximate(result) or evidence.structured(result, formula):
             return "it is near the values without being their formula"
         return ""
 
-    def needed(self, finding: Finding) -> str:
-        """What speaks against a formula as a whole: shuffled rows that fit as well, or an operand it can do without."""
+    def needed(self, finding: Finding, order: Mapping[str, int]) -> str:
+        """What speaks against a formula as a whole: luck in shuffled rows, or an operand that it can do without."""
         if self.shuffled(finding) > MOST_SHUFFLED * finding.measure.share_nontrivial:
             return "shuffled rows fit almost as well"
         for name in finding.formula.columns:
@@ -110,6 +146,20 @@ class Bench:
                     other = self.weigh(finding.target, option, finding.found_by)
                     if other.measure.bits > finding.measure.bits - LEAST_LOSS:
                         return f"it holds as well without {name}"
+        return self._backwards(finding, order)
+
+    def _backwards(self, finding: Finding, order: Mapping[str, int]) -> str:
+        """Whether every operand could be computed back from the others.
+
+        A formula that is only near the truth uses some columns to correct small errors. Solved for such a
+        column it allows nearly any value.
+        """
+        for name, formula in directions(finding.target, finding.formula, order, derived=True):
+            if name == finding.target:
+                continue
+            result = self.weigh(name, formula, finding.found_by).measure
+            if result.gross < LEAST_BACKWARDS or result.share_nontrivial < evidence.LEAST_SHARE:
+                return f"it says too little about {name}"
         return ""
 
     def _refitted(self, finding: Finding, simpler: Expression) -> list[Expression]:
@@ -117,7 +167,7 @@ class Bench:
         if isinstance(simpler, Sum):
             return []
         values, halves = self.lookup(finding.target)
-        prediction = evidence.predict(simpler, self.lookup)
+        prediction = predict(simpler, self.lookup)
         found = fit_constants(prediction.value, prediction.radius, values, halves, finding.measure.holding)
         return [Expression.constant(constant) * simpler for constant in found if constant not in (0, 1)]
 
@@ -189,7 +239,7 @@ def operands_of(formula: Expression) -> tuple[str, ...]:
 
 def best_first(findings: Iterable[Finding]) -> list[Finding]:
     """Findings from the most to the least credible way to compute things: exact ones first, then short ones."""
-    return sorted(findings, key=lambda f: (f.exact < 0.9, f.length, -f.measure.bits, f.target, str(f.formula)))
+    return sorted(findings, key=lambda f: (f.exact < 0.9, f.length, -f.measure.bits, str(f)))
 
 
 def common_rows(names: Iterable[str], lookup: Lookup, count: int) -> Mapping[str, np.ndarray] | None:

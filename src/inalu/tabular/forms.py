@@ -82,7 +82,9 @@ class Monomial:
         others[target] = 1 / exponent
         if any((2 * value).denominator != 1 for value in others.values()):
             return None
-        return Monomial(others, self.constant**-1 if exponent == 1 else self.constant if exponent == -1 else ONE)
+        return Monomial(
+            others, self.constant**-1 if exponent == 1 else self.constant if exponent == -1 else ONE
+        )
 
 
 def _place(order: Mapping[str, int] | None, name: str) -> tuple[int, str]:
@@ -155,7 +157,11 @@ def constant_value(formula: Expression) -> Fraction | None:
     """The value of a constant or of a whole power of one."""
     if isinstance(formula, Constant):
         return formula.value
-    if isinstance(formula, Power) and isinstance(formula.base, Constant) and formula.exponent.denominator == 1:
+    if (
+        isinstance(formula, Power)
+        and isinstance(formula.base, Constant)
+        and formula.exponent.denominator == 1
+    ):
         return formula.base.value ** int(formula.exponent) if formula.base.value else None
     return None
 

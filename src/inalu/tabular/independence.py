@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inalu.expression import Expression
-from inalu.tabular.forms import implied, linear, monomial
+from inalu.tabular.forms import Linear, implied, linear, monomial
 
 Array = NDArray[np.float64]
 
@@ -53,10 +53,41 @@ def follows_exactly(new: Equation, accepted: Sequence[Equation]) -> bool:
         known = [found for equation in accepted if (found := vector(equation)) is not None]
         names = sorted({name for each in [own, *known] for name in each})
         if implied(
-            [own.get(name, ZERO) for name in names], [[each.get(name, ZERO) for name in names] for each in known]
+            [own.get(name, ZERO) for name in names],
+            [[each.get(name, ZERO) for name in names] for each in known],
         ):
             return True
     return False
+
+
+def remainders(new: Equation, accepted: Sequence[Equation]) -> list[Equation]:
+    """What is left of a weighted sum when one of the accepted sums that share two columns with it is taken out.
+
+    Examples
+    --------
+    >>> sums = [Equation("t", Expression.parse("a + b")), Equation("t", Expression.parse("1.1 * a + 0.8 * b"))]
+    >>> [f"{rest.target} = {rest.formula}" for rest in remainders(sums[1], sums[:1])]
+    ['a = 2 * b', 'a = 2 * b', 'b = 0.5 * a']
+    """
+    own = _linear_vector(new)
+    if own is None:
+        return []
+    found = []
+    for equation in accepted:
+        other = _linear_vector(equation)
+        if other is None or len((set(own) & set(other)) - {""}) < 2:
+            continue
+        for pivot in sorted(name for name in set(own) & set(other) if name and own[name] and other[name]):
+            factor = own[pivot] / other[pivot]
+            rest = {name: own.get(name, ZERO) - factor * other.get(name, ZERO) for name in {*own, *other}}
+            named = {name: weight for name, weight in rest.items() if weight and name}
+            if len(named) < 2:
+                continue
+            target = min(named)
+            weights = {name: -weight / named[target] for name, weight in named.items() if name != target}
+            form = Linear(weights, -rest.get("", ZERO) / named[target])
+            found.append(Equation(target, form.expression()))
+    return found
 
 
 def _linear_vector(equation: Equation) -> dict[str, Fraction] | None:

@@ -16,7 +16,55 @@ from inalu.tabular.derived import base
 
 # Words in headers of computed columns.
 _HINTS = frozenset(
-    ["total", "sum", "subtotal", "rate", "ratio", "share", "pct", "percent", "percentage", "density", "mean", "average", "avg", "per", "index", "change", "growth", "diff", "difference", "delta", "net", "gross", "balance", "bmi", "profit", "margin", "amount", "score", "speed", "error", "residual", "cumulative", "running", "result", "variance", "deviation", "gap", "surplus", "deficit", "earnings", "ytd", "proportion", "fraction", "yield", "efficiency", "lag", "all"]
+    [
+        "total",
+        "sum",
+        "subtotal",
+        "rate",
+        "ratio",
+        "share",
+        "pct",
+        "percent",
+        "percentage",
+        "density",
+        "mean",
+        "average",
+        "avg",
+        "per",
+        "index",
+        "change",
+        "growth",
+        "diff",
+        "difference",
+        "delta",
+        "net",
+        "gross",
+        "balance",
+        "bmi",
+        "profit",
+        "margin",
+        "amount",
+        "score",
+        "speed",
+        "error",
+        "residual",
+        "cumulative",
+        "running",
+        "result",
+        "variance",
+        "deviation",
+        "gap",
+        "surplus",
+        "deficit",
+        "earnings",
+        "ytd",
+        "proportion",
+        "fraction",
+        "yield",
+        "efficiency",
+        "lag",
+        "all",
+    ]
 )
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|%|\d+")
 # Directions whose exactness differs by less than this are taken to be equally exact.
@@ -49,7 +97,9 @@ def additive(formula: Expression) -> bool:
 
 
 def rank(
-    directions: Sequence[tuple[str, Expression, float, float]], order: Mapping[str, int], negative: Mapping[str, bool]
+    directions: Sequence[tuple[str, Expression, float, float]],
+    order: Mapping[str, int],
+    negative: Mapping[str, bool],
 ) -> list[int]:
     """Sort the directions of one relation, the one a person would write first.
 

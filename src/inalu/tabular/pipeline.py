@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from inalu.errors import check_choice
 from inalu.tabular import evidence
-from inalu.tabular.derived import Lookup, base
+from inalu.tabular.derived import Lookup
 from inalu.tabular.findings import Bench, Finding
 from inalu.tabular.search import linear, pairs, products, ranges, ratios, sequence, triples
 from inalu.tabular.search.view import Candidate, Stage, View
@@ -32,7 +32,6 @@ FOR_ALL = frozenset({"pairs", "sums", "ranges"})
 EXPLAINED = 0.97
 # Larger tables are searched on some of their rows; every finding is then verified on all of them.
 SEARCHED_ROWS = 6000
-GLANCE = 300
 
 Tick = Callable[[str, float], None]
 
@@ -74,7 +73,9 @@ class Search:
     findings: list[Finding] = field(default_factory=list)
 
     @classmethod
-    def over(cls, names: Sequence[str], lookup: Lookup, *, seed: int, targets: Iterable[str] | None = None) -> Search:
+    def over(
+        cls, names: Sequence[str], lookup: Lookup, *, seed: int, targets: Iterable[str] | None = None
+    ) -> Search:
         """A search over named columns; over a sample of their rows when there are many."""
         values = np.column_stack([lookup(name)[0] for name in names]) if names else np.empty((0, 0))
         halves = np.column_stack([lookup(name)[1] for name in names]) if names else np.empty((0, 0))
@@ -101,9 +102,12 @@ class Search:
         known = self.known()
         for candidate in dict.fromkeys(candidates):
             columns = frozenset((candidate.target, *candidate.formula.columns))
-            if any(smaller < columns for smaller in known) or not self.bench.glance(candidate.target, candidate.formula):
+            length = evidence.formula_bits(candidate.formula, self.bench.columns)
+            # What is known in fewer columns and fewer bits needs no longer formula.
+            if any(smaller < columns and bits <= length for smaller, bits in known):
                 continue
-            self.findings.append(self.bench.weigh(candidate.target, candidate.formula, stage))
+            if self.bench.glance(candidate.target, candidate.formula):
+                self.findings.append(self.bench.weigh(candidate.target, candidate.formula, stage))
 
     def explained(self) -> set[str]:
         """The columns that a credible formula gives in nearly all rows."""
@@ -113,10 +117,12 @@ class Search:
             if not finding.reason and finding.measure.share_nontrivial >= EXPLAINED
         }
 
-    def known(self) -> list[frozenset[str]]:
-        """The sets of columns that a credible formula ties together in all rows."""
+    def known(self) -> list[tuple[frozenset[str], float]]:
+        """The sets of columns that a credible formula ties together in all rows, with the formula's length."""
         return [
-            finding.columns for finding in self.findings if not finding.reason and finding.measure.holding.sum() == finding.measure.checked.sum()
+            (finding.columns, finding.length)
+            for finding in self.findings
+            if not finding.reason and bool(finding.measure.holding[finding.measure.checked].all())
         ]
 
 
@@ -124,15 +130,9 @@ def sampled_rows(rows: int, seed: int) -> NDArray[np.intp]:
     """Blocks of neighbouring rows, spread over the table: formulas may look at the row before."""
     block = 50
     count = SEARCHED_ROWS // block
-    starts = np.sort(np.random.default_rng([seed, rows]).choice(rows // block, size=min(count, rows // block), replace=False))
+    starts = np.sort(
+        np.random.default_rng([seed, rows]).choice(
+            rows // block, size=min(count, rows // block), replace=False
+        )
+    )
     return (starts[:, None] * block + np.arange(block)).ravel().astype(np.intp)
-
-
-def used_columns(findings: Iterable[Finding]) -> set[str]:
-    """All columns of the table that findings use."""
-    return {base(name) for finding in findings for name in finding.columns}
-
-
-def threshold_bits() -> float:
-    """The bits that a finding must have left."""
-    return evidence.THRESHOLD

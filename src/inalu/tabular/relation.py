@@ -206,6 +206,8 @@ class Audit:
         Whether Ctrl-C stopped the search before its end.
     notes : tuple of str
         What the reader and the audit have to say about the table, one sentence each.
+    rivals : bool
+        Whether the relations are formulas for one and the same column, the best first, as `inalu.fit` gives them.
 
     Examples
     --------
@@ -222,11 +224,13 @@ class Audit:
     nearest_miss: NearestMiss | None
     interrupted: bool = False
     notes: tuple[str, ...] = ()
+    rivals: bool = False
 
     @property
     def holds(self) -> bool:
-        """Whether no row breaks any relation."""
-        return all(not relation.breaking for relation in self.relations)
+        """Whether no row breaks any relation; of rivals for one column only the best is asked."""
+        asked = self.relations[:1] if self.rivals else self.relations
+        return all(not relation.breaking for relation in asked)
 
     def to_json(self) -> dict[str, Any]:
         """The object that ``--json`` prints: plain dicts, lists, texts and finite numbers."""

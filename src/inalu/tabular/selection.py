@@ -6,14 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from inalu.expression import Expression
-from inalu.tabular import evidence
 from inalu.tabular.derived import base
+from inalu.tabular.directions import directions
 from inalu.tabular.findings import Bench, Finding, best_first, common_rows
-from inalu.tabular.forms import linear, monomial
-from inalu.tabular.independence import POINTS, Equation, follows
+from inalu.tabular.independence import POINTS, Equation, follows, remainders
 from inalu.tabular.orientation import rank
 
 MOST_EQUIVALENT = 6
+# Bits by which a formula must beat a shorter one for the same column to come before it.
+MARGIN = 6.0
+# Bits that a relation must save once the accepted ones are taken from it.
+LEAST_REST = 0.0
 
 
 @dataclass(eq=False)
@@ -48,8 +51,8 @@ def select(bench: Bench, findings: Sequence[Finding], order: Mapping[str, int]) 
             leaders.append(best)
     leaders = [one for one in leaders if not any(_repairs(other, one) for other in leaders)]
     chosen: list[Chosen] = []
-    for leader in best_first(leaders):
-        _place(bench, leader, chosen)
+    for leader in in_order(leaders):
+        _place(bench, leader, chosen, order)
     return chosen
 
 
@@ -71,10 +74,26 @@ def _direct(
         return None
     ranked = rank([(f.target, f.formula, f.exact, f.length) for f in listed], order, negative)
     for place in ranked:
-        if not bench.needed(listed[place]):
+        if not bench.needed(listed[place], order):
             return listed[place]
         return None
     return None
+
+
+def in_order(leaders: Sequence[Finding]) -> list[Finding]:
+    """Short formulas first, but a rival for the same column that explains more bits before one that it beats."""
+    first = best_first(leaders)
+    waits = []
+    for at, one in enumerate(first):
+        beaten_by = [
+            place
+            for place, other in enumerate(first)
+            if other.target == one.target
+            and other.measure.bits > one.measure.bits + MARGIN
+            and len(one.columns & other.columns) > len(one.columns) / 2
+        ]
+        waits.append((max([at, *beaten_by]), bool(beaten_by), at))
+    return [first[at] for *_, at in sorted(waits)]
 
 
 def _repairs(longer: Finding, shorter: Finding) -> bool:
@@ -89,31 +108,7 @@ def _key(finding: Finding) -> tuple[float, float, str]:
     return (round(finding.length, 3), -round(finding.measure.bits, 3), str(finding.formula))
 
 
-def directions(target: str, formula: Expression, order: Mapping[str, int]) -> list[tuple[str, Expression]]:
-    """The relation solved for each of its columns that allows it, the given direction first."""
-    form = linear(formula) or monomial(formula)
-    if form is not None:
-        found = [(target, form.expression(order))]
-        for name in formula.columns:
-            solved = form.solved(target, name) if base(name) == name else None
-            if solved is not None:
-                found.append((name, solved.expression(order)))
-        return found
-    found = [(target, shorter(formula))]
-    for name in formula.columns:
-        other = formula.solve_for(name, target=target) if base(name) == name else None
-        if other is not None and name not in other.columns:
-            found.append((name, shorter(other)))
-    return found
-
-
-def shorter(formula: Expression) -> Expression:
-    """The formula as it is or simplified, whichever is shorter."""
-    simple = formula.simplify()
-    return simple if simple.complexity < formula.complexity else formula
-
-
-def _place(bench: Bench, finding: Finding, chosen: list[Chosen]) -> None:
+def _place(bench: Bench, finding: Finding, chosen: list[Chosen], order: Mapping[str, int]) -> None:
     """Add a finding unless it follows from those already chosen; then it is an equivalent at most."""
     equation = Equation(finding.target, finding.formula)
     accepted = [Equation(one.finding.target, one.finding.formula) for one in chosen]
@@ -121,16 +116,31 @@ def _place(bench: Bench, finding: Finding, chosen: list[Chosen]) -> None:
     rows = common_rows(names, bench.lookup, POINTS) if accepted else None
     if rows is None and accepted:
         # Columns that are never filled together: look only at those that matter to the new relation.
-        near = {name for each in accepted if set(each.columns) & set(equation.columns) for name in each.columns}
+        near = {
+            name for each in accepted if set(each.columns) & set(equation.columns) for name in each.columns
+        }
         accepted = [each for each in accepted if set(each.columns) <= near | set(equation.columns)]
         rows = common_rows(near | set(equation.columns), bench.lookup, POINTS) if accepted else None
-    if rows is None or not follows(equation, accepted, dict(rows)):
+    if rows is not None and follows(equation, accepted, dict(rows)):
+        for one in chosen:
+            if one.finding.target == finding.target and len(one.equivalent) < MOST_EQUIVALENT:
+                one.equivalent.append(finding.formula)
+                break
+    elif not _echo(bench, equation, accepted, order):
         chosen.append(Chosen(finding))
-        return
-    for one in chosen:
-        if one.finding.target == finding.target and len(one.equivalent) < MOST_EQUIVALENT:
-            one.equivalent.append(finding.formula)
-            return
+
+
+def _echo(bench: Bench, new: Equation, accepted: Sequence[Equation], order: Mapping[str, int]) -> bool:
+    """Whether a relation is an accepted one again, bent a little: what is left without it says nothing.
+
+    total = a + b + c with a column that goes along with the others gives total = 1.1 * a + 0.9 * b + c within
+    rounding. The accepted relation taken from it leaves 0 = 0.1 * a - 0.1 * b, which fixes no column.
+    """
+    for rest in remainders(new, accepted):
+        sides = directions(rest.target, rest.formula, order, derived=True)
+        if all(bench.weigh(target, formula, "echo").measure.bits < LEAST_REST for target, formula in sides):
+            return True
+    return False
 
 
 def chained(chosen: Sequence[Chosen], order: Mapping[str, int]) -> list[Chosen]:
@@ -142,15 +152,13 @@ def chained(chosen: Sequence[Chosen], order: Mapping[str, int]) -> list[Chosen]:
         ready = [
             one
             for one in left
-            if not any(base(name) in waiting and base(name) != one.finding.target for name in one.finding.formula.columns)
+            if not any(
+                base(name) in waiting and base(name) != one.finding.target
+                for name in one.finding.formula.columns
+            )
         ]
         # In a circle (each of two columns computed from the other) the first in the table goes first.
         step = ready[:1] or left[:1]
         done += step
         left = [one for one in left if one is not step[0]]
     return done
-
-
-def threshold() -> float:
-    """The bits that a finding must have left."""
-    return evidence.THRESHOLD

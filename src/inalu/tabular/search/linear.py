@@ -56,7 +56,9 @@ def _search(view: View, targets: Sequence[int], *, robust: bool) -> Found:
     return Found(list(found.values()), tried)
 
 
-def problems(view: View, target: int, *, rows: int = ROWS, intercept: bool = True) -> Iterator[tuple[Problem, list[int]]]:
+def problems(
+    view: View, target: int, *, rows: int = ROWS, intercept: bool = True
+) -> Iterator[tuple[Problem, list[int]]]:
     """Complete regressions for a target: rows without missing cells, and the columns that take part (-1: constant)."""
     seen: set[tuple[int, ...]] = set()
     wide = max(rows, 4 * view.width)
@@ -64,7 +66,9 @@ def problems(view: View, target: int, *, rows: int = ROWS, intercept: bool = Tru
     if len(sample) < 6:
         return
     y = view.values[sample, target]
-    others = np.array([j for j in range(view.width) if j != target and usable(view, j, sample)], dtype=np.intp)
+    others = np.array(
+        [j for j in range(view.width) if j != target and usable(view, j, sample)], dtype=np.intp
+    )
     if not len(others) or np.ptp(y) == 0:
         return
     present = np.isfinite(view.values[np.ix_(sample, others)])
@@ -107,7 +111,7 @@ def _association(view: View, target: int, sample: Rows, columns: Rows) -> Array:
     """Absolute rank correlations with the target, on rows where both are filled."""
     out = np.zeros(len(columns))
     for place, column in enumerate(columns):
-        pair = view.values[np.ix_(sample, [target, column])]
+        pair = view.values[sample][:, [target, column]]
         pair = pair[np.isfinite(pair).all(axis=1)]
         if len(pair) > 3:
             ranks = pair.argsort(axis=0).argsort(axis=0).astype(np.float64)
@@ -128,9 +132,13 @@ def _problem(view: View, target: int, keep: Rows, pool: Rows, intercept: bool) -
 
 def weighted_sum(view: View, columns: Sequence[int], weights: Sequence[Fraction]) -> Expression | None:
     """The sum as an expression; None where nothing or too much is left."""
-    proper = {column: weight for column, weight in zip(columns, weights, strict=True) if weight and column >= 0}
+    proper = {
+        column: weight for column, weight in zip(columns, weights, strict=True) if weight and column >= 0
+    }
     if not proper or len(proper) > MOST_OPERANDS:
         return None
-    constant = sum((weight for column, weight in zip(columns, weights, strict=True) if column < 0), Fraction(0))
+    constant = sum(
+        (weight for column, weight in zip(columns, weights, strict=True) if column < 0), Fraction(0)
+    )
     form = Linear({view.names[column]: weight for column, weight in proper.items()}, constant)
     return form.expression({name: at for at, name in enumerate(view.names)})

@@ -11,7 +11,7 @@ import numpy as np
 
 from inalu.expression import Expression
 from inalu.tabular import constants
-from inalu.tabular.search.view import Array, Candidate, Found, Rows, View
+from inalu.tabular.search.view import Array, Candidate, Found, Mask, Rows, View
 
 ROWS = 48
 # Of the sampled rows this share has to hold, and at least so many rows.
@@ -124,18 +124,34 @@ def combine(operator: str, left: Expression, right: Expression) -> Expression:
     return left * right if operator == "*" else left / right
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scored:
-    """A formula and the bits that the sampled rows give it."""
+    """A formula that holds on enough sampled rows, not yet written down.
+
+    Attributes
+    ----------
+    gain : float
+        The bits that the sampled rows give it.
+    place : int
+        Which of a block of formulas it is.
+    make : callable
+        Writes the formula: as it is, or times each constant that suits the rows.
+    """
 
     gain: float
-    formula: Expression
+    place: int
+    make: Callable[[], list[Expression]]
 
 
 def best(scored: Sequence[Scored], keep: int = KEEP) -> list[Expression]:
-    """The formulas with the most bits, each once, in a fixed order."""
-    ordered = sorted(scored, key=lambda item: (-round(item.gain, 6), item.formula.complexity, str(item.formula)))
-    return list(dict.fromkeys(item.formula for item in ordered))[:keep]
+    """The formulas with the most bits, each once, in a fixed order; only these are written down."""
+    # Sums of three columns come in several orders of the same gain: look at more than are kept.
+    ordered = sorted(scored, key=lambda item: -round(item.gain, 6))[: 3 * keep]
+    made: dict[Expression, None] = {}
+    for item in ordered:
+        if len(made) < keep:
+            made.update(dict.fromkeys(item.make()))
+    return list(made)
 
 
 def pairs(view: View, targets: Sequence[int]) -> Found:
@@ -162,7 +178,13 @@ def pairs(view: View, targets: Sequence[int]) -> Found:
 
 
 def score(
-    values: Array, radius: Array, describe: Callable[[int], Expression], y: Array, hy: Array, *, scaled: bool = True
+    values: Array,
+    radius: Array,
+    describe: Callable[[int], Expression],
+    y: Array,
+    hy: Array,
+    *,
+    scaled: bool = True,
 ) -> list[Scored]:
     """The formulas that hold on enough rows, as they are and times a fitted constant.
 
@@ -180,21 +202,41 @@ def score(
     out = []
     for factors in (None, _factors(values, y)) if scaled else (None,):
         places, holding, tolerance = holding_rows(values, radius, y, hy, factors)
-        for place, held, allowed in _promising(places, holding, tolerance, y, hy, values, factors):
-            formula = describe(place)
+        for place, gained, held in _promising(places, holding, tolerance, y, hy, values, factors):
             if factors is None:
-                out.append(Scored(gain(y, held, allowed), formula))
-                continue
-            for constant in fit_constants(values[place], radius[place], y, hy, held):
-                if constant not in (0, 1):
-                    out.append(Scored(gain(y, held, allowed), Expression.constant(constant) * formula))
+                make = partial(_as_it_is, describe, place)
+            else:
+                make = partial(_scaled, describe, place, values[place], radius[place], y, hy, held)
+            out.append(Scored(gained, place, make))
     return out
 
 
+def _as_it_is(describe: Callable[[int], Expression], place: int) -> list[Expression]:
+    return [describe(place)]
+
+
+def _scaled(
+    describe: Callable[[int], Expression],
+    place: int,
+    values: Array,
+    radius: Array,
+    y: Array,
+    hy: Array,
+    held: Mask,
+) -> list[Expression]:
+    """The formula times the constants that its rows allow."""
+    formula = describe(place)
+    found = fit_constants(values, radius, y, hy, held)
+    return [Expression.constant(constant) * formula for constant in found if constant not in (0, 1)]
+
+
 def _promising(
-    places: Rows, holding: Array, tolerance: Array, y: Array, hy: Array, values: Array, factors: Array | None
-) -> list[tuple[int, Array, Array]]:
-    """At most a few formulas by the bits of the rows that hold, with operands taken as rounded or as exact."""
+    places: Rows, holding: Mask, tolerance: Array, y: Array, hy: Array, values: Array, factors: Array | None
+) -> list[tuple[int, float, Mask]]:
+    """The best few formulas by the bits of the rows that hold, with operands taken as rounded or as exact.
+
+    Each comes as its place, its bits, and the rows that hold.
+    """
     if not len(places):
         return []
     spread = _spread(y)
@@ -204,8 +246,9 @@ def _promising(
         slack = 1.0 if factors is None else 2.0
         tight = np.abs(shown - y) <= slack * hy + 1e-13 * np.abs(y)
         narrow = np.where(tight & (y != 0), np.log2(np.maximum(spread / hy, 1.0)), 0.0).sum(axis=1)
-    order = np.argsort(-np.maximum(bits, narrow), kind="stable")[:KEEP]
-    return [(int(places[at]), holding[at], np.where(narrow[at] > bits[at], hy, tolerance[at])) for at in order]
+    gained = np.maximum(bits, narrow)
+    order = np.argsort(-gained, kind="stable")[:KEEP]
+    return [(int(places[at]), float(gained[at]), holding[at]) for at in order]
 
 
 def _formula(family: Family, atoms: Atoms, place: int) -> Expression:
@@ -228,7 +271,7 @@ def _factors(values: Array, y: Array) -> Array:
 
 def holding_rows(
     values: Array, radius: Array, y: Array, hy: Array, factors: Array | None
-) -> tuple[Rows, Array, Array]:
+) -> tuple[Rows, Mask, Array]:
     """The formulas that hold on enough rows: their places, where they hold, and the tolerances there."""
     if factors is not None:
         known = np.isfinite(factors) & (factors != 0)
@@ -255,17 +298,13 @@ def _spread(y: Array) -> float:
     return float(np.subtract(*np.percentile(y, [95, 5]))) or float(np.ptp(y)) or 1.0
 
 
-def gain(y: Array, held: Array, tolerance: Array) -> float:
-    """A quick score: how much narrower than the target's spread the windows are, over the rows that hold."""
-    where = held.astype(bool) & (y != 0)
-    return float(np.log2(np.maximum(_spread(y) / tolerance[where], 1.0)).sum())
-
-
-def fit_constants(values: Array, radius: Array, y: Array, hy: Array, held: Array | None = None) -> list[Fraction]:
+def fit_constants(
+    values: Array, radius: Array, y: Array, hy: Array, held: Mask | None = None
+) -> list[Fraction]:
     """The simplest constant factors that most rows allow, with the operands taken as exact and as rounded."""
     where = np.isfinite(values) & np.isfinite(y) & np.isfinite(radius) & (values != 0)
     if held is not None:
-        where &= held.astype(bool)
+        where &= held
     if where.sum() < 3:
         return []
     v, r, y, hy = np.abs(values[where]), radius[where], y[where] * np.sign(values[where]), hy[where]

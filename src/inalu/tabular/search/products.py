@@ -11,7 +11,7 @@ from inalu.tabular.forms import Monomial
 from inalu.tabular.search.linear import problems
 from inalu.tabular.search.pairs import fit_constants
 from inalu.tabular.search.regress import Fit, clean_rows, supports
-from inalu.tabular.search.view import Array, Candidate, Found, View
+from inalu.tabular.search.view import Array, Candidate, Found, Rows, View
 
 MOST_OPERANDS = 5
 FITS = 4
@@ -39,10 +39,15 @@ def logarithms(view: View) -> View:
     """The same table with every column as the logarithm of its size."""
     size = np.abs(view.values)
     with np.errstate(all="ignore"):
-        counts = (view.halves == 0.5) & (np.nanmedian(np.where(size > 0, size, np.nan), axis=0) <= COUNT)
+        counts = (view.halves == 0.5) & (_typical(size) <= COUNT)
         halves = np.where(counts, 1e-6, view.halves / size)
         values = np.where((size > 0) & (halves <= COARSEST), np.log(size), np.nan)
     return View(view.names, values, np.where(np.isfinite(values), halves, np.nan), view.seed)
+
+
+def _typical(size: Array) -> Array:
+    """The median of the non-zero cells of each column; 0 where there are none."""
+    return np.array([np.median(cells[cells > 0]) if (cells > 0).any() else 0.0 for cells in size.T])
 
 
 def _search(view: View, targets: Sequence[int], *, robust: bool) -> Found:
@@ -99,7 +104,7 @@ def _monomials(view: View, target: int, columns: Sequence[int], fit: Fit) -> lis
     return [Monomial(named, constant) for constant in dict.fromkeys([Fraction(1), *found]) if constant]
 
 
-def _evaluate(view: View, sample: Array, exponents: dict[int, Fraction]) -> tuple[Array, Array]:
+def _evaluate(view: View, sample: Rows, exponents: dict[int, Fraction]) -> tuple[Array, Array]:
     value = np.ones(len(sample))
     relative = np.zeros(len(sample))
     with np.errstate(all="ignore"):

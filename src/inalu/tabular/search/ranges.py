@@ -11,15 +11,13 @@ from functools import partial
 
 import numpy as np
 
-from inalu.expression import Column, Expression
+from inalu.expression import Expression
 from inalu.tabular.forms import ONE, Linear
-from inalu.tabular.search.pairs import LEAST_ROWS, ROWS, Scored, best, plain_atoms, score
+from inalu.tabular.search.pairs import LEAST_ROWS, ROWS, Scored, best, score
 from inalu.tabular.search.triples import apply
-from inalu.tabular.search.view import Array, Candidate, Found, View
+from inalu.tabular.search.view import Array, Candidate, Found, Rows, View
 
 SHORTEST, LONGEST = 3, 13
-# Shares are tried with columns within this distance of the target or of the range.
-NEAR = 40
 
 
 def ranges(view: View, targets: Sequence[int]) -> Found:
@@ -35,23 +33,33 @@ def ranges(view: View, targets: Sequence[int]) -> Found:
         if not spans:
             continue
         values, radius = _sums(view, sample, spans)
-        formulas = [_sum(view, span) for span in spans]
-        scored: list[Scored] = score(values, radius, formulas.__getitem__, y, hy)
-        tried += 2 * len(spans)
-        atoms = plain_atoms(view, sample, without=target)
-        for at in range(len(atoms)):
-            if abs(int(atoms.columns[at]) - target) > NEAR:
-                continue
-            shares = apply("r/", values, radius, atoms.values[at], atoms.halves[at])
-            describe = partial(_share, atoms.formulas[at], formulas)
-            scored += score(*shares, describe, y, hy)
-            tried += 2 * len(spans)
+        scored: list[Scored] = score(values, radius, partial(_total, view, spans), y, hy)
+        # A share is asked of columns that are part of the total.
+        parts = [(at, column) for at, span in enumerate(spans) for column in range(span[0], span[1] + 1)]
+        places, columns = np.array(parts, dtype=np.intp).T
+        shares = apply(
+            "r/",
+            values[places],
+            radius[places],
+            view.values[sample].T[columns],
+            view.halves[sample].T[columns],
+        )
+        scored += score(*shares, partial(_share, view, spans, parts), y, hy)
+        tried += 2 * (len(spans) + len(parts))
         candidates += [Candidate(view.names[target], formula, "ranges") for formula in best(scored)]
     return Found(candidates, tried)
 
 
-def _share(part: Expression, totals: Sequence[Expression], place: int) -> Expression:
-    return part / totals[place]
+def _total(view: View, spans: Sequence[tuple[int, int]], place: int) -> Expression:
+    names = view.names[spans[place][0] : spans[place][1] + 1]
+    return Linear(dict.fromkeys(names, ONE)).expression({name: at for at, name in enumerate(names)})
+
+
+def _share(
+    view: View, spans: Sequence[tuple[int, int]], parts: Sequence[tuple[int, int]], place: int
+) -> Expression:
+    at, column = parts[place]
+    return view.column(column) / _total(view, spans, at)
 
 
 def _spans(width: int, target: int) -> list[tuple[int, int]]:
@@ -64,16 +72,11 @@ def _spans(width: int, target: int) -> list[tuple[int, int]]:
     return found
 
 
-def _sum(view: View, span: tuple[int, int]) -> Expression:
-    names = view.names[span[0] : span[1] + 1]
-    return Linear(dict.fromkeys(names, ONE)).expression({name: at for at, name in enumerate(names)}) if len(
-        names
-    ) > 1 else Column(names[0])
-
-
-def _sums(view: View, sample: Array, spans: Sequence[tuple[int, int]]) -> tuple[Array, Array]:
+def _sums(view: View, sample: Rows, spans: Sequence[tuple[int, int]]) -> tuple[Array, Array]:
     first, last = np.array(spans).T
-    missing = np.concatenate([np.zeros((len(sample), 1)), np.cumsum(~np.isfinite(view.values[sample]), axis=1)], axis=1)
+    missing = np.concatenate(
+        [np.zeros((len(sample), 1)), np.cumsum(~np.isfinite(view.values[sample]), axis=1)], axis=1
+    )
     # Added up from the left: float sums in another order differ in the last bits only, which the tolerance allows.
     total = np.concatenate([np.zeros((len(sample), 1)), np.nancumsum(view.values[sample], axis=1)], axis=1)
     half = np.concatenate([np.zeros((len(sample), 1)), np.nancumsum(view.halves[sample], axis=1)], axis=1)

@@ -13,7 +13,7 @@ import numpy as np
 from inalu.expression import Expression
 from inalu.tabular.forms import Linear
 from inalu.tabular.search.linear import usable
-from inalu.tabular.search.regress import EXCESS, Problem, clean_rows, supports
+from inalu.tabular.search.regress import EXCESS, Problem, clean_rows, nonzero, supports
 from inalu.tabular.search.snap import snap
 from inalu.tabular.search.view import Array, Candidate, Found, Rows, View
 
@@ -67,11 +67,11 @@ def _columns(view: View, target: int) -> tuple[Rows, Rows] | None:
     sample = view.sample(target, ROWS)
     others = [j for j in range(view.width) if j != target and usable(view, j, sample)]
     near = sorted(sorted(others, key=lambda j: (abs(j - target), j))[:MOST_COLUMNS])
-    present = np.isfinite(view.values[np.ix_(sample, near)])
+    present = np.isfinite(view.values[sample][:, near])
     near = [j for j, share in zip(near, present.mean(axis=0), strict=True) if share >= 0.7]
     if len(near) < 2:
         return None
-    rows = sample[np.isfinite(view.values[np.ix_(sample, near)]).all(axis=1)]
+    rows = sample[np.isfinite(view.values[sample][:, near]).all(axis=1)]
     room = (len(rows) - 6) // 2
     if room < 3 or np.ptp(view.values[rows, target]) == 0:
         return None
@@ -111,9 +111,9 @@ def _anchors(x: Array, hx: Array, y: Array, hy: Array) -> list[int]:
     """The columns whose product with y is a weighted sum of the rest, within rounding: all at once by one inverse."""
     products, rounding = y[:, None] * x, np.abs(y)[:, None] * hx + hy[:, None] * np.abs(x)
     z, hz = np.column_stack([x, products]), np.column_stack([hx, rounding])
-    weight = 1.0 / np.maximum(np.sqrt(np.mean((hz / (np.mean(np.abs(z), axis=0) + 1e-300)) ** 2, axis=1)), 1e-9)
+    weight = 1.0 / np.maximum(np.sqrt(np.mean((hz / nonzero(np.mean(np.abs(z), axis=0))) ** 2, axis=1)), 1e-9)
     z, hz = z * weight[:, None], hz * weight[:, None]
-    scale = np.sqrt(np.mean(z * z, axis=0)) + 1e-300
+    scale = nonzero(np.sqrt(np.mean(z * z, axis=0)))
     z, noise2 = z / scale, np.mean((hz / scale) ** 2, axis=0) / 3
     shake = np.sqrt(len(y) * (noise2 + 1e-15))
     r = np.linalg.qr(np.vstack([z, np.diag(shake)]), mode="r")
@@ -135,7 +135,7 @@ def _robust_anchors(x: Array, y: Array) -> list[int]:
     """The columns that weigh most in the divisor of the vector that most rows of [x, -y·x] annihilate."""
     z = np.column_stack([x, y[:, None] * x])
     scale = np.median(np.abs(z), axis=0)
-    z = z / np.where(scale > 0, scale, np.mean(np.abs(z), axis=0) + 1e-300)
+    z = z / np.where(scale > 0, scale, nonzero(np.mean(np.abs(z), axis=0)))
     z = z / np.maximum(np.max(np.abs(z), axis=1), 1e-300)[:, None]
     weight = np.ones(len(y))
     vector = np.zeros(z.shape[1])

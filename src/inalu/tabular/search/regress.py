@@ -19,7 +19,10 @@ Index = NDArray[np.intp]
 EXCESS = 1.7
 # A fit whose noise is this share of the target's variance says nothing about single columns.
 MOST_NOISE = 0.25
-LEAST_ROWS_OVER_COLUMNS = 4
+# A column may leave when the squared error rises by no more than this many times the noise of one row.
+SIGNIFICANT = 12.0
+# Longest sums that are tried as a whole.
+MOST_SHARED = 14
 _RIDGE = 1e-14
 _ITERATIONS = 30
 
@@ -59,6 +62,11 @@ class Fit:
     errors: Array
 
 
+def nonzero(scale: Array) -> Array:
+    """Scales to divide by: one where a column is all zero."""
+    return np.where(scale > 0, scale, 1.0)
+
+
 class _Path:
     """The state of one elimination: which columns are left, their weights, and the inverse of the normal matrix."""
 
@@ -67,13 +75,14 @@ class _Path:
         # Rows with coarse cells (significant digits, logarithms of small numbers) weigh less.
         rounding = np.sqrt(problem.hy**2 + 1e-300)
         self.weight = np.clip(np.median(rounding) / rounding, 1e-3, 1e3)
-        self.scale = np.sqrt(np.mean((problem.x * self.weight[:, None]) ** 2, axis=0)) + 1e-300
+        self.scale = nonzero(np.sqrt(np.mean((problem.x * self.weight[:, None]) ** 2, axis=0)))
         self.x = problem.x * self.weight[:, None] / self.scale
         self.y = problem.y * self.weight
         self.hx2 = np.mean((problem.hx * self.weight[:, None] / self.scale) ** 2, axis=0) / 3
         self.hy2 = float(np.mean((problem.hy * self.weight) ** 2)) / 3
         self.float2 = 1e-24 * float(np.mean(self.y**2))
         self.spread2 = float(np.var(self.y)) + 1e-300
+        self.shared: list[Fit] = []
         self.left = np.array([j for j in range(problem.x.shape[1]) if j not in banned], dtype=np.intp)
         self.w, self.inverse = self.solve(self.left)
 
@@ -102,19 +111,43 @@ class _Path:
         inverse = (self.inverse - np.outer(column, column / pivot))[np.ix_(keep, keep)]
         return w, self.left[keep], inverse
 
+    def note_shared(self) -> None:
+        """Remember the columns left when one weight, up to the sign, does for all: a sum or a mean.
+
+        Single weights may be uncertain, where columns go along with each other; that they are all alike is
+        then the better explanation.
+        """
+        if not 2 <= len(self.left) <= MOST_SHARED:
+            return
+        signs = np.sign(self.w) * self.scale[self.left]
+        total = self.x[:, self.left] @ signs
+        size = float(total @ total)
+        if size <= 0:
+            return
+        weight = float(total @ self.y) / size
+        residual = self.y - weight * total
+        noise = self.noise(weight * signs, self.left)
+        if weight > 0 and float(residual @ residual) <= EXCESS * noise * (len(self.y) - 1):
+            error = np.full(len(self.left), np.sqrt(noise / size))
+            places = tuple(int(j) for j in self.left)
+            self.shared.append(Fit(places, weight * np.sign(self.w), error))
+
     def run(self, patience: int = 2) -> bool:
         """Let columns leave until none can; whether an exact and sharp fit is left."""
         if not self.exact(self.w, self.left):
             return False
         while len(self.left) > 1:
+            self.note_shared()
             diagonal = np.diag(self.inverse)
             if not (diagonal > 0).all():
                 self.w, self.inverse = self.solve(self.left)
                 diagonal = np.diag(self.inverse)
             cost = self.w**2 / diagonal
+            # A column that lowers the squared error by more than chance would stays, however small its part is.
+            most = SIGNIFICANT * self.noise(self.w, self.left)
             for place in np.argsort(cost, kind="stable")[:patience]:
                 w, left, inverse = self.without(int(place))
-                if self.exact(w, left):
+                if cost[place] <= most and self.exact(w, left):
                     self.w, self.left, self.inverse = w, left, inverse
                     break
             else:
@@ -157,7 +190,10 @@ def supports(problem: Problem, *, most: int, runs: int = 8, longest: int = 13) -
             continue
         runs -= 1
         path = _Path(problem, banned)
-        if not path.run():
+        whole = path.run()
+        for alike in path.shared[-2:]:
+            found.setdefault(alike.support, alike)
+        if not whole:
             continue
         fit = path.fit()
         if len(fit.support) > longest or fit.support in found:
@@ -178,11 +214,11 @@ def clean_rows(problem: Problem, *, least: float = 0.55) -> NDArray[np.bool_] | 
     """
     x, hx, y, hy = problem.x, problem.hx, problem.y, problem.hy
     scale = np.median(np.abs(x), axis=0)
-    scale = np.where(scale > 0, scale, np.mean(np.abs(x), axis=0) + 1e-300)
+    scale = np.where(scale > 0, scale, nonzero(np.mean(np.abs(x), axis=0)))
     size = np.max(np.abs(x) / scale, axis=1)
-    base = 1.0 / np.maximum(size / (3 * np.median(size) + 1e-300), 1.0)
-    rounding = np.median(hy / np.maximum(np.median(hy), 1e-300))
-    base = base / np.maximum(hy / (np.median(hy) + 1e-300), rounding)
+    base = 1.0 / np.maximum(size / max(3 * float(np.median(size)), 1e-300), 1.0)
+    # Rows whose target is coarser than usual weigh less.
+    base = base / np.maximum(hy / max(float(np.median(hy)), 1e-300), 1.0)
     xs = x / scale
     ridge = _RIDGE * len(y)
     noise2 = (hx / scale) ** 2
@@ -192,11 +228,14 @@ def clean_rows(problem: Problem, *, least: float = 0.55) -> NDArray[np.bool_] | 
         xw = xs * weight[:, None]
         gram = xw.T @ xs
         gram[np.diag_indices_from(gram)] += weight @ noise2 / 3 + ridge
-        w = np.linalg.solve(gram, xw.T @ y)
+        try:
+            w = np.linalg.solve(gram, xw.T @ y)
+        except np.linalg.LinAlgError:
+            return None
         residual = np.abs(y - xs @ w)
         floor = np.sqrt(hy**2 + noise2 @ (w * w)) / 3 + 1e-13 * np.abs(y)
         # The floor comes down slowly: early on every row is off, and the weights must not settle on a few.
-        floor = np.maximum(floor, np.median(residual) * 0.7**step)
+        floor = np.maximum(floor, np.median(residual) * 0.7**step) + 1e-300
         weight = base / np.maximum(residual, floor)
     allowed = 3.0 * np.sqrt((hy**2 + noise2 @ (w * w)) / 3) + 1e-11 * np.abs(y)
     keep = np.abs(y - xs @ w) <= allowed

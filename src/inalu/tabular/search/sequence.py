@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from inalu.expression import Column, Expression
+from inalu.expression import Expression
 from inalu.tabular.derived import running, shifted
 from inalu.tabular.search.linear import robust_sums, sums
 from inalu.tabular.search.pairs import LEAST_ROWS, ROWS, Scored, best, score
@@ -40,7 +40,7 @@ def sequences(view: View, targets: Sequence[int]) -> Found:
     return Found(list(found.values()), tried + more)
 
 
-def previous(view: View, column: int, shift: int) -> Column:
+def previous(view: View, column: int, shift: int) -> Expression:
     """The column in a neighbouring row, by its reserved name."""
     return Expression.column(f"{view.names[column]}[{shift}]")
 
@@ -71,7 +71,10 @@ def _neighbours(view: View, before: View, target: int, shift: int) -> tuple[list
         own = (before.values[sample, target], before.halves[sample, target])
         now, then, mine = view.column(column), previous(view, column, shift), previous(view, target, shift)
         options = _own(cells, own, now, mine) if column != target else iter(())
-        for formula, value, room in [*options, *(_steps(cells, earlier, now, then) if column != target else ())]:
+        for formula, value, room in [
+            *options,
+            *(_steps(cells, earlier, now, then) if column != target else ()),
+        ]:
             formulas.append(formula)
             values.append(value)
             radius.append(room)
@@ -84,7 +87,9 @@ def _neighbours(view: View, before: View, target: int, shift: int) -> tuple[list
 Cells = tuple[Array, Array]
 
 
-def _steps(cells: Cells, earlier: Cells, now: Expression, then: Expression) -> Iterator[tuple[Expression, Array, Array]]:
+def _steps(
+    cells: Cells, earlier: Cells, now: Expression, then: Expression
+) -> Iterator[tuple[Expression, Array, Array]]:
     """What one column can say together with its row before."""
     (x, hx), (p, hp) = cells, earlier
     with np.errstate(all="ignore"):
@@ -97,7 +102,9 @@ def _steps(cells: Cells, earlier: Cells, now: Expression, then: Expression) -> I
         yield (now - then) / then, (x - p) / p, room
 
 
-def _own(cells: Cells, own: Cells, rate: Expression, mine: Expression) -> Iterator[tuple[Expression, Array, Array]]:
+def _own(
+    cells: Cells, own: Cells, rate: Expression, mine: Expression
+) -> Iterator[tuple[Expression, Array, Array]]:
     """The target's row before, multiplied by what a column says."""
     (x, hx), (p, hp) = cells, own
     with np.errstate(all="ignore"):

@@ -7,7 +7,7 @@ almost no pair, and those that are left are tried on all sampled rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -33,8 +33,9 @@ PROBES = 5
 AGREE = 3
 # Pairs of rows for ratios, in which a constant factor cancels.
 AGREE_SCALED = 3
-# Formulas left after the probes that are tried on all sampled rows, for one third column and operator.
-MOST_SURVIVORS = 400
+# Formulas left after the probes that are tried on all sampled rows, for one operator.
+MOST_SURVIVORS = 4000
+OPERATORS = ("+", "-", "r-", "*", "/", "r/")
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +51,10 @@ class _Inner:
     def of(cls, made: list[Family]) -> _Inner:
         starts = np.cumsum([0, *(len(family.left) for family in made)])
         return cls(
-            made, np.vstack([f.values for f in made]), np.vstack([f.radius for f in made]), starts.astype(np.intp)
+            made,
+            np.vstack([f.values for f in made]),
+            np.vstack([f.radius for f in made]),
+            starts.astype(np.intp),
         )
 
     def describe(self, atoms: Atoms, place: int) -> Expression:
@@ -58,9 +62,6 @@ class _Inner:
         family = self.families[at]
         left, right = family.left[place - self.starts[at]], family.right[place - self.starts[at]]
         return combine(family.operator, atoms.formulas[int(left)], atoms.formulas[int(right)])
-
-    def operator(self, place: int) -> str:
-        return self.families[int(np.searchsorted(self.starts, place, side="right")) - 1].operator
 
 
 def triples(view: View, targets: Sequence[int]) -> Found:
@@ -85,7 +86,9 @@ def triples(view: View, targets: Sequence[int]) -> Found:
 def nearest(atoms: Atoms, target: int, count: int) -> Atoms:
     """The atoms of the columns that stand nearest to the target in the file."""
     keep = np.sort(np.argsort(np.abs(atoms.columns - target), kind="stable")[:count])
-    return Atoms(atoms.values[keep], atoms.halves[keep], atoms.columns[keep], [atoms.formulas[int(at)] for at in keep])
+    return Atoms(
+        atoms.values[keep], atoms.halves[keep], atoms.columns[keep], [atoms.formulas[int(at)] for at in keep]
+    )
 
 
 def probes(atoms: Atoms, y: Array, hy: Array, count: int) -> Rows:
@@ -97,27 +100,52 @@ def probes(atoms: Atoms, y: Array, hy: Array, count: int) -> Rows:
     return order[:count]
 
 
+@dataclass(eq=False)
+class _Survivors:
+    """Formulas that passed the probes under one operator: the inner pair, the third column, rows that agreed."""
+
+    inner: list[Rows] = field(default_factory=list)
+    third: list[Rows] = field(default_factory=list)
+    agreed: list[Rows] = field(default_factory=list)
+
+    def add(self, agreed: Rows, least: int, at: int) -> None:
+        places = np.flatnonzero(agreed >= least)
+        if len(places):
+            self.inner.append(places)
+            self.third.append(np.full(len(places), at, dtype=np.intp))
+            self.agreed.append(agreed[places])
+
+    def most(self) -> tuple[Rows, Rows]:
+        """Inner pairs and third columns of the formulas that agreed in most rows."""
+        if not self.inner:
+            return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
+        order = np.argsort(-np.concatenate(self.agreed), kind="stable")[:MOST_SURVIVORS]
+        return np.concatenate(self.inner)[order], np.concatenate(self.third)[order]
+
+
 def _plain(inner: _Inner, atoms: Atoms, y: Array, hy: Array) -> Iterator[Scored]:
     """Without a constant: the inner pair that each third column asks for."""
     rows = probes(atoms, y, hy, PROBES)
     u, ru = inner.values[:, rows], inner.radius[:, rows]
-    # What the pair's own rounding adds is the same for all third columns.
-    for at in range(len(atoms)):
-        x, hx = atoms.values[at, rows], atoms.halves[at, rows]
-        with np.errstate(all="ignore"):
+    y_rows, hy_rows = y[rows], hy[rows]
+    passed = {operator: _Survivors() for operator in OPERATORS}
+    least = min(AGREE, len(rows))
+    with np.errstate(all="ignore"):
+        for at in range(len(atoms)):
+            x, hx = atoms.values[at, rows], atoms.halves[at, rows]
+            quotient, turned = y_rows / x, x / y_rows
             asked = (
-                ("+", y[rows] - x, hy[rows] + hx),
-                ("-", y[rows] + x, hy[rows] + hx),
-                ("r-", x - y[rows], hy[rows] + hx),
-                ("*", y[rows] / x, (hy[rows] + np.abs(y[rows] / x) * hx) / np.abs(x)),
-                ("/", y[rows] * x, hy[rows] * np.abs(x) + np.abs(y[rows]) * hx),
-                ("r/", x / y[rows], (hx + np.abs(x / y[rows]) * hy[rows]) / np.abs(y[rows])),
+                ("+", y_rows - x, hy_rows + hx),
+                ("-", y_rows + x, hy_rows + hx),
+                ("r-", x - y_rows, hy_rows + hx),
+                ("*", quotient, (hy_rows + np.abs(quotient) * hx) / np.abs(x)),
+                ("/", y_rows * x, hy_rows * np.abs(x) + np.abs(y_rows) * hx),
+                ("r/", turned, (hx + np.abs(turned) * hy_rows) / np.abs(y_rows)),
             )
             for operator, need, room in asked:
-                fits = (np.abs(u - need) <= room + ru).sum(axis=1) >= min(AGREE, len(rows))
-                places = np.flatnonzero(fits)
-                if len(places):
-                    yield from _tried(inner, atoms, at, operator, places, y, hy, scaled=False)
+                passed[operator].add((np.abs(u - need) <= room + ru).sum(axis=1), least, at)
+    for operator, survivors in passed.items():
+        yield from _tried(inner, atoms, operator, survivors, y, hy, scaled=False)
 
 
 def _scaled(inner: _Inner, atoms: Atoms, y: Array, hy: Array) -> Iterator[Scored]:
@@ -129,6 +157,7 @@ def _scaled(inner: _Inner, atoms: Atoms, y: Array, hy: Array) -> Iterator[Scored
     first, second = rows[:count], rows[count : 2 * count]
     # Pairs under * and / are products of three columns, which the logarithms find.
     end = int(inner.starts[2])
+    passed = {operator: _Survivors() for operator in ("*", "/", "r/")}
     with np.errstate(all="ignore"):
         u, ru = np.log(np.abs(inner.values[:end])), inner.radius[:end] / np.abs(inner.values[:end])
         du, rdu = u[:, first] - u[:, second], ru[:, first] + ru[:, second]
@@ -136,24 +165,33 @@ def _scaled(inner: _Inner, atoms: Atoms, y: Array, hy: Array) -> Iterator[Scored
         dy, rdy = ly[first] - ly[second], ry[first] + ry[second]
         for at in range(len(atoms)):
             x, rx = np.log(np.abs(atoms.values[at])), atoms.halves[at] / np.abs(atoms.values[at])
-            dx, rdx = x[first] - x[second], rx[first] + rx[second]
+            dx, room = x[first] - x[second], rx[first] + rx[second] + rdy
             for operator, need in (("*", dy - dx), ("/", dy + dx), ("r/", dx - dy)):
-                fits = (np.abs(du - need) <= rdu + rdx + rdy).sum(axis=1) >= AGREE_SCALED
-                places = np.flatnonzero(fits)
-                if len(places):
-                    yield from _tried(inner, atoms, at, operator, places, y, hy, scaled=True)
+                passed[operator].add((np.abs(du - need) <= rdu + room).sum(axis=1), AGREE_SCALED, at)
+    for operator, survivors in passed.items():
+        yield from _tried(inner, atoms, operator, survivors, y, hy, scaled=True)
 
 
 def _tried(
-    inner: _Inner, atoms: Atoms, at: int, operator: str, places: Rows, y: Array, hy: Array, *, scaled: bool
+    inner: _Inner,
+    atoms: Atoms,
+    operator: str,
+    survivors: _Survivors,
+    y: Array,
+    hy: Array,
+    *,
+    scaled: bool,
 ) -> list[Scored]:
     """The formulas that passed the probes, on all sampled rows."""
-    places = places[:MOST_SURVIVORS]
-    u, ru, x, hx = inner.values[places], inner.radius[places], atoms.values[at], atoms.halves[at]
-    values, radius = apply(operator, u, ru, x, hx)
+    places, thirds = survivors.most()
+    if not len(places):
+        return []
+    values, radius = apply(
+        operator, inner.values[places], inner.radius[places], atoms.values[thirds], atoms.halves[thirds]
+    )
 
     def describe(place: int) -> Expression:
-        left, right = inner.describe(atoms, int(places[place])), atoms.formulas[at]
+        left, right = inner.describe(atoms, int(places[place])), atoms.formulas[int(thirds[place])]
         if operator.startswith("r"):
             return combine(operator[1], right, left)
         return combine(operator, left, right)

@@ -1,0 +1,43 @@
+"""A relation solved for each of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from inalu.expression import Expression
+from inalu.tabular.derived import base
+from inalu.tabular.forms import linear, monomial
+
+
+def directions(
+    target: str, formula: Expression, order: Mapping[str, int], *, derived: bool = False
+) -> list[tuple[str, Expression]]:
+    """The relation solved for each of its columns that allows it, the given direction first.
+
+    Columns of the row before and running sums are solved for only where ``derived`` asks for it.
+
+    Examples
+    --------
+    >>> [f"{name} = {solved}" for name, solved in directions("y", Expression.parse("2 * a / b"), {"a": 0, "b": 1})]
+    ['y = 2 * a / b', 'a = 0.5 * y * b', 'b = 2 * a / y']
+    """
+    form = linear(formula) or monomial(formula)
+    if form is not None:
+        found = [(target, form.expression(order))]
+        for name in formula.columns:
+            solved = form.solved(target, name) if derived or base(name) == name else None
+            if solved is not None:
+                found.append((name, solved.expression(order)))
+        return found
+    found = [(target, shorter(formula))]
+    for name in formula.columns:
+        other = formula.solve_for(name, target=target) if derived or base(name) == name else None
+        if other is not None and name not in other.columns:
+            found.append((name, shorter(other)))
+    return found
+
+
+def shorter(formula: Expression) -> Expression:
+    """The formula as it is or simplified, whichever is shorter."""
+    simple = formula.simplify()
+    return simple if simple.complexity < formula.complexity else formula
