@@ -115,6 +115,8 @@ class Algebra:
         The radicands met so far.
     atoms
         What the variables that are no columns stand for.
+    has_sizes
+        Whether the absolute value of anything but a number came up.
     """
 
     def __init__(self, nonnegative: frozenset[Frozen] = frozenset(), *, rationalise: bool = False) -> None:
@@ -124,6 +126,7 @@ class Algebra:
         self.rationalise = rationalise
         self.roots: set[Frozen] = set()
         self.atoms: dict[str, Expression] = {}
+        self.has_sizes = False
 
     def normal(self, expression: Expression) -> Normal:
         """Return the normal form; what is too large to expand becomes an atom."""
@@ -241,6 +244,7 @@ class Algebra:
         """Return |p|, for a square-free p, as a class and a factor, by what is known not to be negative."""
         size, p = poly.primitive(p)
         factor: Polynomial = {(): abs(size)}
+        self.has_sizes |= p != poly.ONE
         for known in self.nonnegative if p != poly.ONE else ():
             quotient = poly.divide(p, known)
             if quotient is not None:

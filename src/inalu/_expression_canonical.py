@@ -24,7 +24,7 @@ from ._expression_algebra import (
 )
 from ._expression_numbers import HALF
 from ._expression_polynomial import Monomial, Polynomial, TooLarge
-from .expression import Column, Constant, Expression, Product, add, multiply, power
+from .expression import Column, Constant, Expression, Power, Product, add, multiply, power
 
 _ONE = Fraction(1)
 
@@ -101,15 +101,29 @@ class Canonical:
         """Return the shortest of the ways to write a rational function."""
         if not value.above:
             return Constant(0)
-        factored = self._factored(value)
+        upper = _pieces(poly.primitive(value.above)[1])
+        if poly.is_number(value.below) and len(upper) == 1 and upper[0][1] == 1:
+            return self._linear(value)
+        factored = self._factored(value, upper)
         if len(value.above) == 1:
             return factored
         expanded = self._expanded(value)
         if len(value.below) > 1:
             return _shortest([factored, expanded, *self._divided(value)])
-        # Of two equally long ones, a·(b + 1) is plainer than a·b + a, but 0.1·a + 0.2·b than 0.1·(a + 2·b).
+        # Of two equally long ones, a·(b + 1) is plainer than a·b + a.
         first = () not in value.below or (isinstance(factored, Product) and _has_column_factor(factored))
         return _shortest([factored, expanded] if first else [expanded, factored])
+
+    def _linear(self, value: Ratio) -> Expression:
+        """Return a polynomial that has no factors, over a number."""
+        expanded = self.polynomial(value.above, Fraction(1, value.below[()]))
+        size, rest = poly.primitive(value.above)
+        if len(rest) == 1 or abs(size) == value.below[()]:
+            return expanded
+        # Of two equally long ones, 0.1·a + 0.2·b is plainer than 0.1·(a + 2·b).
+        return _shortest(
+            [expanded, multiply((Constant(Fraction(size, value.below[()])), self.polynomial(rest)))]
+        )
 
     def _expanded(self, value: Ratio) -> Expression:
         """Return the sum of the terms above, each over what is below."""
@@ -121,7 +135,10 @@ class Canonical:
                 (self.polynomial(value.above, Fraction(1, size)), power(self.polynomial(below), -1))
             )
         terms = (ratio({m: value.above[m]}, value.below) for m in sorted(value.above, key=_monomial_order))
-        return _sum(self._factored(term) for term in terms)
+        return _sum(self._term(term) for term in terms)
+
+    def _term(self, value: Ratio) -> Expression:
+        return self._factored(value, _pieces(poly.primitive(value.above)[1]))
 
     def _divided(self, value: Ratio) -> list[Expression]:
         """Return the polynomial that the fraction contains, plus the rest, if there is such a polynomial."""
@@ -131,14 +148,13 @@ class Canonical:
             return []
         if not quotient or not rest:
             return []
-        return [_sum((self.rational(Ratio(quotient, poly.ONE)), self._factored(ratio(rest, value.below))))]
+        return [_sum((self.rational(Ratio(quotient, poly.ONE)), self._term(ratio(rest, value.below))))]
 
-    def _factored(self, value: Ratio) -> Expression:
+    def _factored(self, value: Ratio, upper: list[tuple[Polynomial, int]]) -> Expression:
         """Return number · factors above / factors below."""
-        (over, above), (under, below) = poly.primitive(value.above), poly.primitive(value.below)
-        size = Fraction(over, under)
-        upper, lower = _pieces(above), _pieces(below)
-        divisors = [power(self.polynomial(p), -m) for p, m in lower]
+        under, below = poly.primitive(value.below)
+        size = Fraction(poly.primitive(value.above)[0], under)
+        divisors = [power(self.polynomial(p), -m) for p, m in _pieces(below)]
         ways = [multiply((Constant(size), *(power(self.polynomial(p), m) for p, m in upper), *divisors))]
         # 0.5·(2·a + b) is shorter as a + 0.5·b.
         for index, (piece, multiplicity) in enumerate(upper):
@@ -154,6 +170,13 @@ class Canonical:
         return _sum(self._monomial(m, p[m] * factor) for m in sorted(p, key=_monomial_order))
 
     def _monomial(self, monomial: Monomial, coefficient: Fraction) -> Expression:
+        if monomial and monomial[-1][0][0] == COLUMN:
+            # Columns only: the general product has nothing to collect.
+            factors: list[Expression] = [
+                Column(n[1:]) if e == 1 else Power(Column(n[1:]), e) for n, e in monomial
+            ]
+            factors = factors if coefficient == 1 else [Constant(coefficient), *factors]
+            return factors[0] if len(factors) == 1 else Product(factors)
         powers = [power(self._variable(name), exponent) for name, exponent in monomial]
         return multiply((Constant(coefficient), *powers))
 

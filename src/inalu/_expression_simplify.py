@@ -70,7 +70,8 @@ def settled(expression: Expression, *, rationalise: bool = False) -> tuple[Algeb
         normal = algebra.unfolded(algebra.normal(expression))
         found = algebra.roots | {poly.freeze(signed_primitive(dict(kind.root))) for kind in normal}
         found = {p for p in found if p and any(monomial for monomial, _ in p)}
-        if found <= known:
+        # What is known to be positive matters only where an absolute value came up.
+        if found <= known or not algebra.has_sizes:
             return algebra, normal
         known |= found
 

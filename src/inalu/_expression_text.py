@@ -13,6 +13,7 @@ from __future__ import annotations
 import keyword
 import re
 import unicodedata
+from fractions import Fraction
 from typing import NamedTuple
 
 from ._expression_numbers import HALF, MAX_DEPTH, MAX_SIZE, decimal_text
@@ -28,6 +29,7 @@ from .expression import (
     add,
     multiply,
     power,
+    split_coefficient,
 )
 
 MAX_TEXT = 200_000
@@ -132,19 +134,37 @@ def _is_word(name: str) -> bool:
 def complexity(expression: Expression) -> int:
     """Return the number of names, numbers and operators in the written formula."""
     if isinstance(expression, Sum):
-        signs = sum(term.fraction().negative for term in expression.terms[:1])
-        sizes = [(-term if term.fraction().negative else term).complexity for term in expression.terms]
-        return sum(sizes) + len(sizes) - 1 + signs
+        # A term that is subtracted has its sign from the operator before it; only the first shows its own.
+        signs = sum(map(_is_negative, expression.terms[1:]))
+        return sum(term.complexity for term in expression.terms) + len(expression.terms) - 1 - signs
     if isinstance(expression, Power) and expression.exponent > 0:
-        inside = absolute_value(expression)
-        if inside is not None:
-            return inside.complexity + (1 if expression.exponent == HALF else 3)
-        return expression.base.complexity + (1 if expression.exponent == HALF else 2)
-    negative, above, below = expression.fraction()
-    if (not negative and not below and len(above) == 1) and above[0] == expression:
-        return 1
-    parts = (*above, *below)
-    return sum(part.complexity for part in parts) + len(parts) - 1 + negative
+        return _power_complexity(expression.base, expression.exponent)
+    coefficient = Fraction(1)
+    above: list[Expression] = []
+    count = size = 0
+    for factor in expression.factors if isinstance(expression, Product) else (expression,):
+        if isinstance(factor, Constant):
+            coefficient = factor.value if coefficient == 1 else coefficient * factor.value
+        elif isinstance(factor, Power) and factor.exponent < 0:
+            count, size = count + 1, size + _power_complexity(factor.base, -factor.exponent)
+        else:
+            above.append(factor)
+            count, size = count + 1, size + (1 if isinstance(factor, Column) else factor.complexity)
+    upper, lower = split_coefficient(abs(coefficient), above)
+    numbers = (upper is not None) + (lower is not None)
+    return size + numbers + (count + numbers - 1) + (coefficient < 0)
+
+
+def _power_complexity(base: Expression, exponent: Fraction) -> int:
+    if exponent.denominator == 2 and isinstance(base, Power) and base.exponent == 2:
+        return base.base.complexity + (1 if exponent == HALF else 3)
+    return base.complexity + (0 if exponent == 1 else 1 if exponent == HALF else 2)
+
+
+def _is_negative(term: Expression) -> bool:
+    if isinstance(term, Product):
+        return sum(isinstance(factor, Constant) and factor.value < 0 for factor in term.factors) % 2 == 1
+    return isinstance(term, Constant) and term.value < 0
 
 
 def _write(expression: Expression) -> tuple[str, int]:
@@ -181,7 +201,7 @@ def _wrapped(expression: Expression, least: int) -> str:
 def _write_sum(expression: Sum) -> str:
     parts: list[str] = []
     for term in expression.terms:
-        negative = term.fraction().negative
+        negative = _is_negative(term)
         text = _wrapped(-term if negative else term, _PRODUCT)
         if parts:
             parts.append(f" {'-' if negative else '+'} {text}")

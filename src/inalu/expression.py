@@ -70,8 +70,10 @@ class Expression:
 
     def _settle(self, key: tuple[Any, ...], children: tuple[Expression, ...]) -> None:
         """Fill the hidden fields of a new node; refuse a tree that is too deep or too large."""
-        depth = 1 + max((child._depth for child in children), default=0)
-        size = 1 + sum(child._size for child in children)
+        depth = size = 1
+        for child in children:
+            depth = max(depth, child._depth + 1)
+            size += child._size
         if depth > MAX_DEPTH:
             raise InvalidArgument(f"a formula may be nested at most {MAX_DEPTH} deep; this one is deeper.")
         if size > MAX_SIZE:
@@ -512,12 +514,19 @@ def _fraction(expression: Expression) -> Fractional:
             below.append(factor.base if factor.exponent == -1 else Power(factor.base, -factor.exponent))
         else:
             above.append(factor)
-    size = abs(coefficient)
-    terms = len(above[0].children) if len(above) == 1 and isinstance(above[0], Sum) else 0
+    upper, lower = split_coefficient(abs(coefficient), above)
+    if lower is not None:
+        below.insert(0, Constant(lower))
+    if upper is not None:
+        above.insert(0, Constant(upper))
+    return Fractional(coefficient < 0, tuple(above), tuple(below))
+
+
+def split_coefficient(size: Fraction, above: list[Expression]) -> tuple[Fraction | None, int | None]:
+    """Return the numbers above and below the line beside the factors above; None where there is none."""
+    terms = len(above[0].terms) if len(above) == 1 and isinstance(above[0], Sum) else 0
+    lower = None
     # A mean is divided by its number of terms; 0.2 of a price stays 0.2.
     if size.denominator != 1 and (size * terms == 1 or not is_short_decimal(size)):
-        below[:0] = [Constant(size.denominator)]
-        size = Fraction(size.numerator)
-    if size != 1 or not above:
-        above.insert(0, Constant(size))
-    return Fractional(coefficient < 0, tuple(above), tuple(below))
+        size, lower = Fraction(size.numerator), size.denominator
+    return (None if size == 1 and above else size), lower
