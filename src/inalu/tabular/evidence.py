@@ -41,6 +41,8 @@ MOST_OUTSIDE = 0.23
 # Formulas that fix this many bits of every row, or whose constants take fewer bits, are not asked for structure.
 SURE_BITS_PER_ROW = 5.0
 SIMPLE_BITS = 12.0
+FEW_BROKEN = 0.02
+COARSE_BITS_PER_ROW = 4.0
 # Bits left after everything is paid; one finding in 2**bits candidates sets would be luck.
 THRESHOLD = 10.0
 
@@ -317,7 +319,11 @@ def structured(result: Measure, formula: Expression) -> bool:
     count = int(asked.sum())
     fixed = result.gross / max(result.weight * result.rows_nontrivial, 1.0)
     broken = bool((result.checked & ~result.holding).any())
-    if count < 20 or fixed > SURE_BITS_PER_ROW or not (broken or constant_bits(formula) > SIMPLE_BITS):
+    fitted = constant_bits(formula) > SIMPLE_BITS
+    # Fitted constants and a good part of broken rows and coarse windows: too much to forgive at once.
+    if fitted and 1 - result.share > FEW_BROKEN and fixed < COARSE_BITS_PER_ROW:
+        return True
+    if count < 20 or fixed > SURE_BITS_PER_ROW or not (broken or fitted):
         return False
     error = result.residual[asked] / result.tolerance[asked]
     orders = (np.arange(count), np.argsort(result.prediction.value[asked], kind="stable"))
