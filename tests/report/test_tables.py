@@ -51,7 +51,7 @@ def test_table_1_has_both_sides_and_marks_what_is_always_solved(make_entries):
 
 def test_any_measure_becomes_a_table():
     grid = tables.measure("leaky_gate", {"weight": -1e-5, "runs": 7, "median_mse": None})
-    assert grid.head == ("weight", "runs", "median mse")
+    assert grid.head == ("weight", "runs", "median MSE")
     assert grid.rows == (("-1.00e-5", "7", "not finite"),)
     mixed = tables.measure("rows", [{"model": "inalu-shared", "a": True}, {"model": "mlp", "b": 0.5}])
     assert mixed.rows == (("iNALU (sw)", "yes", "–"), ("mlp", "–", "0.5"))

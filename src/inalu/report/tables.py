@@ -160,7 +160,7 @@ def first_table(summary: ExperimentSummary) -> Grid:
         tuple(rows),
         "Table 1: largest MSE (share solved)",
         "The largest MSE over both standard deviations and all seeds, and the share of runs that are solved "
-        "(< 0.001). A tick marks a triple whose runs are all solved, as bold does in the paper.",
+        "(< 0.001). A tick marks a triple whose runs are all solved, as bold does in the paper; ∞ is an error that is not finite.",
     )
 
 
@@ -216,7 +216,11 @@ def measure(name: str, value: Any) -> Grid:
     records = [item if isinstance(item, Mapping) else {"value": item} for item in listed]
     columns = in_order((key for record in records for key in record), ())
     rows = tuple(tuple(_measured(column, record.get(column)) for column in columns) for record in records)
-    return Grid(tuple(c.replace("_", " ") for c in columns), rows, name.replace("_", " ").capitalize())
+    return Grid(
+        tuple(c.replace("_", " ").replace("mse", "MSE") for c in columns),
+        rows,
+        name.replace("_", " ").capitalize(),
+    )
 
 
 def filled(grid: Grid) -> Grid:
@@ -275,7 +279,7 @@ def _maximum(cell: tuple[float | None, int, int] | None) -> Cell:
     if cell is None:
         return NOTHING
     largest, solved, runs = cell
-    text = f"{number(largest)} ({100 * solved / runs:.0f} %)"
+    text = f"{number(largest, '∞')} ({100 * solved / runs:.0f} %)"
     return badge(text, "good") if solved == runs else text
 
 

@@ -53,7 +53,7 @@ def number(value: float | None, nothing: str = "not finite") -> str:
     """
     if value is None:
         return nothing
-    if value == 0 or 1e-3 <= abs(value) < 1e4:
+    if value == 0 or 1e-3 <= abs(value) < 999.5:
         return f"{value:.3g}"
     mantissa, _, exponent = f"{value:.2e}".partition("e")
     return f"{mantissa}e{int(exponent)}"
