@@ -633,6 +633,7 @@ def sigmoid(b):
     e = exp_fall(absolute(b) * -1.0)
     return where(b > 0.0, one(b), e) / (e + 1.0)
 
+
 # 3. Values
 
 
@@ -664,9 +665,21 @@ class Net(NamedTuple):
 
 # Inputs, outputs, the first of its pairs of the additive and of the multiplicative path, the first of its
 # gates; where in the scratch its inputs, their logarithms, their gradients and what is saved for the way back
-# begin, and how far apart the last is for one member and the next.
-LAYOUT = ("inputs", "outputs", "additive", "multiplicative", "gate", "x", "log_x", "dx", "saved", "saved_step")
-INPUTS, OUTPUTS, ADDITIVE, MULTIPLICATIVE, GATE, X, LOG_X, DX, SAVED, SAVED_STEP = range(len(LAYOUT))
+# begin; how far apart the inputs, and what is saved, are for one member and the next.
+LAYOUT = (
+    "inputs",
+    "outputs",
+    "additive",
+    "multiplicative",
+    "gate",
+    "x",
+    "log_x",
+    "dx",
+    "saved",
+    "step",
+    "saved_step",
+)
+INPUTS, OUTPUTS, ADDITIVE, MULTIPLICATIVE, GATE, X, LOG_X, DX, SAVED, STEP, SAVED_STEP = range(len(LAYOUT))
 
 
 class Rules(NamedTuple):
@@ -769,6 +782,8 @@ class Crew(NamedTuple):
     partial: Any
     loss: Any
     loss_partial: Any
+    # A bit a layer: whether a member's inputs of it hold a zero.
+    hidden_zeros: Any
     outputs: Any
     keeps_outputs: bool
     # Steps of weights, steps of gates, step of the last start, restarts, first epoch after it, steps in all.
@@ -818,10 +833,16 @@ def vector_size(typing, array):
 # 4. One layer
 
 
-@_inline
-def place(net, layer, column):
+@intrinsic
+def place(typing, net, layer, column):
     """An entry of the layout."""
-    return net.layout[layer * len(LAYOUT) + column]
+
+    def emit(context, builder, sig, args):
+        layout = _get_field(context, builder, net, args[0], "layout")
+        row = builder.mul(args[1], ir.Constant(ir.IntType(64), len(LAYOUT)))
+        return builder.load(builder.gep(layout, [builder.add(row, args[2])]))
+
+    return types.int64(net, types.int64, types.int64), emit
 
 
 @_inline
@@ -855,21 +876,26 @@ def sign_pair(net, layer, o, i):
 
 
 @_inline
+def inputs_at(net, layer, column, p):
+    """Where in the scratch member p's inputs of a layer are; the first layer's are those of all members."""
+    return place(net, layer, column) + p * place(net, layer, STEP)
+
+
+@_inline
 def no_sums(scratch):
     zero = block_of(scratch, 0.0)
     return zero, zero, block_of(scratch, 1.0), zero
 
 
 @_inline
-def add_inputs(net, crew, sums, layer, o, span, zeros, p):
-    """Add the inputs of a span to (x W_a, log|x| W_m, the sign product, x G) of output o of member p."""
+def add_inputs(net, crew, sums, layer, o, start, stop, zeros, p):
+    """Add the inputs start … stop - 1 to (x W_a, log|x| W_m, the sign product, x G) of output o of member p."""
     compact()
     a, z, s, u = sums
-    start, stop = span
     scratch, weights, factor = crew.scratch, crew.weights, crew.factor
     size, stride, first = 4 * vector_size(scratch), crew.stride, crew.first_pair[p]
     inputs = place(net, layer, INPUTS)
-    x, log_x = place(net, layer, X), place(net, layer, LOG_X)
+    x, log_x = inputs_at(net, layer, X, p), inputs_at(net, layer, LOG_X, p)
     to_a = first + (place(net, layer, ADDITIVE) + o * inputs) * stride
     to_m = first + (place(net, layer, MULTIPLICATIVE) + o * inputs) * stride
     if not net.gated:
@@ -941,16 +967,16 @@ def put(crew, row, value, fresh):
 
 
 @_inline
-def give_inputs(net, crew, gradients, layer, o, span, zeros, p, row, fresh):
-    """Leave the partial sums of the gradients of output o's weights for a span of inputs, and dL/dx."""
+def give_inputs(net, crew, gradients, layer, o, start, stop, zeros, p, rows, fresh):
+    """Leave the partial sums of the gradients of output o's weights for inputs start … stop - 1, and dL/dx."""
     compact()
     da, dz, ds, du = gradients
-    start, stop = span
     scratch, weights, stride = crew.scratch, crew.weights, crew.stride
     size, first, inputs = 4 * vector_size(scratch), crew.first_pair[p], place(net, layer, INPUTS)
-    x, log_x = place(net, layer, X), place(net, layer, LOG_X)
+    x, log_x = inputs_at(net, layer, X, p), inputs_at(net, layer, LOG_X, p)
     a_pair, m_pair = place(net, layer, ADDITIVE) + o * inputs, place(net, layer, MULTIPLICATIVE) + o * inputs
-    a_row, m_row, g_row, step = row
+    a_row, m_row, g_row = rows
+    step = 1 if crew.wide else stride
     merged = a_pair == m_pair
     signed = net.gated and net.sign == 1 and not zeros
     for i in range(start, stop):
@@ -1001,7 +1027,8 @@ def pass_back(net, crew, gradients, layer, o, p):
     scratch, weights, stride = crew.scratch, crew.weights, crew.stride
     size, first, inputs = 4 * vector_size(scratch), crew.first_pair[p], place(net, layer, INPUTS)
     a_pair, m_pair = place(net, layer, ADDITIVE) + o * inputs, place(net, layer, MULTIPLICATIVE) + o * inputs
-    dx, d_log = place(net, layer, DX), place(net, layer, DX) + inputs * size
+    dx = inputs_at(net, layer, DX, p)
+    d_log = dx + inputs * size
     to_g = crew.first_gate[p] + gate_start(net, layer, o) * stride
     zero = block_of(scratch, 0.0)
     for i in range(inputs):
@@ -1016,14 +1043,14 @@ def pass_back(net, crew, gradients, layer, o, p):
 
 
 @_inline
-def input_gradient(net, crew, layer, i):
+def input_gradient(net, crew, layer, i, p):
     """dL/dx of hidden input i: the additive part, and through its logarithm."""
     scratch, size = crew.scratch, 4 * vector_size(crew.scratch)
-    at, inputs = place(net, layer, DX) + i * size, place(net, layer, INPUTS)
+    at, inputs = inputs_at(net, layer, DX, p) + i * size, place(net, layer, INPUTS)
     direct = block(scratch, at)
     if not net.gated:
         return direct
-    x, through = block(scratch, place(net, layer, X) + i * size), block(scratch, at + inputs * size)
+    x, through = block(scratch, inputs_at(net, layer, X, p) + i * size), block(scratch, at + inputs * size)
     if net.bounded:
         return where(absolute(x) >= net.epsilon, direct + through / x, direct)
     slope = through / copysign(absolute(x) + net.epsilon, x)
@@ -1038,18 +1065,27 @@ def rows_of(net, crew, layer, o, p, start):
     m = place(net, layer, MULTIPLICATIVE) + o * inputs
     g = gate_start(net, layer, o)
     if not crew.wide:
-        pair, gate = crew.first_pair[p], crew.blocks * net.pairs * stride + crew.first_gate[p]
-        return pair + a * stride, pair + m * stride, gate + g * stride, stride
+        pair, gate = crew.first_pair[p], gate_row(net, crew, p)
+        return pair + a * stride, pair + m * stride, gate + g * stride
     if layer > 0:
-        return a - net.pairs_0, m - net.pairs_0, local_gates(net) + g, 1
-    local = local_gates(net) + net.gates
-    return local - start, local + SLAB - start, local + 2 * SLAB - start, 1
+        later = own_rows(net, p) - net.pairs_0
+        return later + a, later + m, gate_row(net, crew, p) + g
+    local = own_rows(net, crew.members) - start
+    return local, local + SLAB, local + 2 * SLAB
 
 
 @_inline
-def local_gates(net):
-    """Wide: the row of partial sums where a member's gates begin."""
-    return net.pairs - net.pairs_0
+def own_rows(net, p):
+    """Wide: where member p's rows of partial sums begin; they hold all but the first layer's inputs."""
+    return p * (net.pairs - net.pairs_0 + net.gates)
+
+
+@_inline
+def gate_row(net, crew, p):
+    """The row of partial sums of member p's first gate."""
+    if crew.wide:
+        return own_rows(net, p) + net.pairs - net.pairs_0
+    return crew.blocks * net.pairs * crew.stride + crew.first_gate[p]
 
 
 @_inline
@@ -1064,13 +1100,12 @@ def gather(crew, target, at, row, count, fresh):
 
 
 @_inline
-def give_layer(net, crew, gradients, layer, o, span, zeros, p, fresh):
-    """The way back through output o for a span of inputs; wide, the first layer's sums are made at once."""
+def give_layer(net, crew, gradients, layer, o, start, stop, zeros, p, fresh):
+    """The way back through output o for inputs start … stop - 1; wide, the first layer's sums are made now."""
     compact()
-    start, stop = span
     rows = rows_of(net, crew, layer, o, p, start)
     at_once = crew.wide and layer == 0
-    give_inputs(net, crew, gradients, layer, o, span, zeros, p, rows, fresh or crew.wide)
+    give_inputs(net, crew, gradients, layer, o, start, stop, zeros, p, rows, fresh or crew.wide)
     if not at_once:
         return
     inputs, first = place(net, 0, INPUTS), crew.first_pair[p]
@@ -1079,7 +1114,7 @@ def give_layer(net, crew, gradients, layer, o, span, zeros, p, fresh):
     if net.gated and a != m:
         gather(crew, crew.d_weights, m + start, rows[1] + start, stop - start, fresh)
     if net.gated and net.gate:
-        at = crew.first_gate[p] + gate_start(net, 0, o) + start
+        at = crew.first_gate[p] + gate_start(net, layer, o) + start
         gather(crew, crew.d_gates, at, rows[2] + start, stop - start, fresh and (net.gate == 2 or o == 0))
 
 
@@ -1088,11 +1123,7 @@ def give_gate(net, crew, dg, layer, o, p, fresh):
     """Leave the partial sums of a constant gate's gradient, from dL/dg."""
     if net.gated and not net.gate:
         gate = crew.gates[crew.first_gate[p] + (place(net, layer, GATE) + o) * crew.stride]
-        if crew.wide:
-            row = local_gates(net) + place(net, layer, GATE) + o
-        else:
-            row = crew.blocks * net.pairs * crew.stride + crew.first_gate[p]
-            row += (place(net, layer, GATE) + o) * crew.stride
+        row = gate_row(net, crew, p) + (place(net, layer, GATE) + o) * crew.stride
         put(crew, row, fold_product(dg, one(dg)) * (gate * (1 - gate)), fresh or crew.wide)
 
 
@@ -1101,7 +1132,7 @@ def sensitivity(net, crew, m, a, g, z, layer, o, p):
     """Σ_i (∂y/∂h_i)² · Σ_i h_i² / I over the inputs of output o; see `inalu.layers.losses.sampson_loss`."""
     scratch, weights, stride = crew.scratch, crew.weights, crew.stride
     size, first, inputs = 4 * vector_size(scratch), crew.first_pair[p], place(net, layer, INPUTS)
-    x = place(net, layer, X)
+    x = inputs_at(net, layer, X, p)
     to_a = first + (place(net, layer, ADDITIVE) + o * inputs) * stride
     to_m = first + (place(net, layer, MULTIPLICATIVE) + o * inputs) * stride
     to_g = crew.first_gate[p] + gate_start(net, layer, o) * stride
@@ -1153,8 +1184,11 @@ def last_layer(net, crew, zeros, p, y_at, weight_at, scale, fresh):
     inputs, outputs = place(net, layer, INPUTS), place(net, layer, OUTPUTS)
     loss = vector_of(crew.scratch, 0.0)
     part = SLAB if crew.wide and layer == 0 else inputs
+    zeros = has_zeros(crew, layer, p, zeros)
     for o in range(outputs):
-        sums = add_inputs(net, crew, no_sums(crew.scratch), layer, o, (0, inputs), zeros, p)
+        sums = no_sums(crew.scratch)
+        for start in range(0, inputs, part):
+            sums = add_inputs(net, crew, sums, layer, o, start, min(start + part, inputs), zeros, p)
         y, m, a, g = combine(net, crew, sums, layer, o, p)
         if crew.keeps_outputs:
             store(crew.outputs, y_at + o * size, y)
@@ -1174,7 +1208,8 @@ def last_layer(net, crew, zeros, p, y_at, weight_at, scale, fresh):
             gradients, dg = split_gradient(net, dy, m, a, g, sums[1]), dy * (a - m)
         give_gate(net, crew, dg, layer, o, p, fresh)
         for start in range(0, inputs, part):
-            give_layer(net, crew, gradients, layer, o, (start, min(start + part, inputs)), zeros, p, fresh)
+            stop = min(start + part, inputs)
+            give_layer(net, crew, gradients, layer, o, start, stop, zeros, p, fresh)
     at = p * vector_size(crew.scratch)
     store(crew.loss_partial, at, loss if fresh else loss + vector(crew.loss_partial, at))
 
@@ -1200,100 +1235,74 @@ def saved(net, crew, layer, o, p):
 
 @_inline
 def hidden_output(net, crew, sums, layer, o, p):
-    """Make hidden output o the next layer's input; save what the way back needs; tell whether it has zeros."""
+    """Make hidden output o the next layer's input; save what the way back needs, and whether there are zeros."""
     y, m, a, g = combine(net, crew, sums, layer, o, p)
     size = 4 * vector_size(crew.scratch)
-    store(crew.scratch, place(net, layer + 1, X) + o * size, y)
+    store(crew.scratch, inputs_at(net, layer + 1, X, p) + o * size, y)
     if net.gated:
-        store(crew.scratch, place(net, layer + 1, LOG_X) + o * size, log_size(net, y))
+        store(crew.scratch, inputs_at(net, layer + 1, LOG_X, p) + o * size, log_size(net, y))
     save(net, crew, layer, o, p, (m, a, g, sums[1]))
-    return anywhere(y == 0.0)
+    zeros, bit = crew.hidden_zeros, 1 << (layer + 1)
+    found = (zeros[p] & ~bit) if o == 0 else zeros[p]
+    zeros[p] = found | bit if anywhere(y == 0.0) else found
+
+
+@_inline
+def has_zeros(crew, layer, p, given):
+    """Whether member p's inputs of a layer hold a zero in this block; ``given`` for the first layer."""
+    return given if layer == 0 else (crew.hidden_zeros[p] >> layer) & 1 == 1
 
 
 @_inline
 def hidden_back(net, crew, layer, o, p, fresh):
-    """The gradients at output o of a hidden layer, from the next layer's inputs."""
-    dy = input_gradient(net, crew, layer + 1, o)
+    """Put in place of what is saved the gradients at output o, from those of the next layer's inputs."""
+    dy = input_gradient(net, crew, layer + 1, o, p)
     m, a, g, z = saved(net, crew, layer, o, p)
     give_gate(net, crew, dy * (a - m), layer, o, p, fresh)
-    return split_gradient(net, dy, m, a, g, z)
+    save(net, crew, layer, o, p, split_gradient(net, dy, m, a, g, z))
 
 
 @_inline
-def hidden_layers(net, crew, p, y_at, weight_at, scale, fresh):
-    """From the sums of the first layer to the gradients at its outputs, which are saved in their place."""
-    compact()
-    has_zeros = False
-    for o in range(place(net, 0, OUTPUTS)):
-        has_zeros |= hidden_output(net, crew, saved(net, crew, 0, o, p), 0, o, p)
-    # Bit n: layer n's inputs hold a zero.
-    zeros = 2 if has_zeros else 0
-    for layer in range(1, net.depth - 1):
-        has_zeros = False
-        span = (0, place(net, layer, INPUTS))
-        for o in range(place(net, layer, OUTPUTS)):
-            empty = no_sums(crew.scratch)
-            sums = add_inputs(net, crew, empty, layer, o, span, ((zeros >> layer) & 1) == 1, p)
-            has_zeros |= hidden_output(net, crew, sums, layer, o, p)
-        zeros |= (2 if has_zeros else 0) << layer
-    last_layer(net, crew, ((zeros >> (net.depth - 1)) & 1) == 1, p, y_at, weight_at, scale, fresh)
-    for layer in range(net.depth - 2, 0, -1):
-        span = (0, place(net, layer, INPUTS))
-        for o in range(place(net, layer, OUTPUTS)):
-            gradients = hidden_back(net, crew, layer, o, p, fresh)
-            give_layer(net, crew, gradients, layer, o, span, ((zeros >> layer) & 1) == 1, p, fresh)
-    for o in range(place(net, 0, OUTPUTS)):
-        save(net, crew, 0, o, p, hidden_back(net, crew, 0, o, p, fresh))
+def hidden_forward(net, crew, layer, zeros, begin, end):
+    """All outputs of a hidden layer for members begin … end - 1, which walk each slab of inputs together."""
+    inputs, outputs = place(net, layer, INPUTS), place(net, layer, OUTPUTS)
+    for start in range(0, inputs, SLAB):
+        stop = min(start + SLAB, inputs)
+        for p in range(begin, end):
+            hit = has_zeros(crew, layer, p, zeros)
+            for o in range(outputs):
+                sums = no_sums(crew.scratch) if start == 0 else saved(net, crew, layer, o, p)
+                sums = add_inputs(net, crew, sums, layer, o, start, stop, hit, p)
+                if stop < inputs:
+                    save(net, crew, layer, o, p, sums)
+                else:
+                    hidden_output(net, crew, sums, layer, o, p)
 
 
 @_inline
-def gather_member(net, crew, p, fresh):
-    """Wide: make the sums of what lies outside the first layer's pairs."""
-    count = net.pairs - net.pairs_0
-    gather(crew, crew.d_weights, crew.first_pair[p] + net.pairs_0, 0, count, fresh)
-    skip = net.gates_0 if net.gate else 0
-    row, at = local_gates(net) + skip, crew.first_gate[p] + skip
-    gather(crew, crew.d_gates, at, row, net.gates - skip, fresh)
+def hidden_backward(net, crew, layer, zeros, begin, end, fresh):
+    """The way back through a hidden layer for members begin … end - 1, slab by slab."""
+    inputs, outputs = place(net, layer, INPUTS), place(net, layer, OUTPUTS)
+    for p in range(begin, end):
+        for o in range(outputs):
+            hidden_back(net, crew, layer, o, p, fresh)
+    for start in range(0, inputs, SLAB):
+        stop = min(start + SLAB, inputs)
+        for p in range(begin, end):
+            hit = has_zeros(crew, layer, p, zeros)
+            for o in range(outputs):
+                gradients = saved(net, crew, layer, o, p)
+                give_layer(net, crew, gradients, layer, o, start, stop, hit, p, fresh)
 
 
 @_inline
-def walk(net, crew, number, r):
-    """Forward and back through block r of batch ``number`` for all members; data set by data set."""
-    compact()
-    size = 4 * vector_size(crew.scratch)
-    inputs, outputs = place(net, 0, INPUTS), place(net, net.depth - 1, OUTPUTS)
-    blocks = -(-crew.rows // crew.batch) * crew.row_blocks
-    n = number * crew.row_blocks + r
-    rows = min(crew.batch, crew.rows - number * crew.batch)
-    # With the published sign a row of partial sums gathers from several places, and starts at zero.
-    scale, fresh = 2.0 / (rows * outputs), r == 0 and net.sign != 2
-    last = rows < crew.batch
-    for d in range(crew.data_sets):
-        members = range(crew.sets[d], crew.sets[d + 1])
-        zeros = crew.zeros[d * blocks + n]
-        read_rows(net, crew, (d * blocks + n) * inputs * size)
-        if net.depth > 1:
-            for start in range(0, inputs, SLAB):
-                span = (start, min(start + SLAB, inputs))
-                for p in members:
-                    for o in range(place(net, 0, OUTPUTS)):
-                        sums = no_sums(crew.scratch) if start == 0 else saved(net, crew, 0, o, p)
-                        save(net, crew, 0, o, p, add_inputs(net, crew, sums, 0, o, span, zeros, p))
-        for p in members:
-            y_at = (crew.target[p] * blocks + n) * outputs * size
-            weight_at = y_at if crew.scaled else ((crew.row_blocks if last else 0) + r) * size
-            if net.depth > 1:
-                hidden_layers(net, crew, p, y_at, weight_at, scale, fresh)
-            else:
-                last_layer(net, crew, zeros, p, y_at, weight_at, scale, fresh)
-            if crew.wide:
-                gather_member(net, crew, p, fresh)
-        if net.depth > 1:
-            for start in range(0, inputs, SLAB):
-                span = (start, min(start + SLAB, inputs))
-                for p in members:
-                    for o in range(place(net, 0, OUTPUTS)):
-                        give_layer(net, crew, saved(net, crew, 0, o, p), 0, o, span, zeros, p, fresh)
+def gather_members(net, crew, begin, end, fresh):
+    """Make the sums of what lies outside the first layer's pairs."""
+    count, skip = net.pairs - net.pairs_0, net.gates_0 if net.gate else 0
+    for p in range(begin, end):
+        gather(crew, crew.d_weights, crew.first_pair[p] + net.pairs_0, own_rows(net, p), count, fresh)
+        row, at = gate_row(net, crew, p) + skip, crew.first_gate[p] + skip
+        gather(crew, crew.d_gates, at, row, net.gates - skip, fresh)
 
 
 @_inline
@@ -1304,30 +1313,53 @@ def clear(memory, vectors):
 
 @_inline
 def find_gradients(net, crew, number):
-    """The gradients of W and the gates on one mini-batch, and the loss, for all members."""
+    """The gradients of W and the gates on one mini-batch, and the loss, for all members.
+
+    Block by block of the batch's rows, and in each data set by data set, so that members share what is read.
+    """
     compact()
-    size = vector_size(crew.partial)
+    length, size = vector_size(crew.partial), 4 * vector_size(crew.scratch)
+    inputs, outputs = place(net, 0, INPUTS), place(net, net.depth - 1, OUTPUTS)
+    blocks = -(-crew.rows // crew.batch) * crew.row_blocks
+    rows = min(crew.batch, crew.rows - number * crew.batch)
     if net.sign == 2:
-        clear(crew.partial, crew.blocks * (net.pairs + net.gates) * size)
-        clear(crew.loss_partial, -(-crew.members // size) * size)
+        clear(crew.partial, crew.blocks * (net.pairs + net.gates) * length)
+        clear(crew.loss_partial, crew.columns)
     for r in range(crew.row_blocks):
-        walk(net, crew, number, r)
+        # With the published sign a row of partial sums gathers from several places, and starts at zero.
+        fresh = r == 0 and net.sign != 2
+        for d in range(crew.data_sets):
+            n, begin, end = number * crew.row_blocks + r, crew.sets[d], crew.sets[d + 1]
+            zeros = crew.zeros[d * blocks + n]
+            read_rows(net, crew, (d * blocks + n) * inputs * size)
+            for layer in range(net.depth - 1):
+                hidden_forward(net, crew, layer, zeros, begin, end)
+            for p in range(begin, end):
+                y_at = (crew.target[p] * blocks + n) * outputs * size
+                weight_at = ((crew.row_blocks if rows < crew.batch else 0) + r) * size
+                if crew.scaled:
+                    weight_at = y_at
+                last_layer(net, crew, zeros, p, y_at, weight_at, 2.0 / (rows * outputs), fresh)
+            for layer in range(net.depth - 2, -1, -1):
+                hidden_backward(net, crew, layer, zeros, begin, end, fresh)
+            if crew.wide:
+                gather_members(net, crew, begin, end, fresh)
     if not crew.wide:
         for n in range(crew.blocks * net.pairs):
-            store(crew.d_weights, n * size, sums_of(crew.partial, n * size * size))
+            store(crew.d_weights, n * length, sums_of(crew.partial, n * length * length))
         start = crew.blocks * net.pairs
         for n in range(crew.blocks * net.gates):
-            store(crew.d_gates, n * size, sums_of(crew.partial, (start + n) * size * size))
-    sum_losses(net, crew, number)
+            store(crew.d_gates, n * length, sums_of(crew.partial, (start + n) * length * length))
+    sum_losses(net, crew, rows)
 
 
 @_inline
-def sum_losses(net, crew, number):
+def sum_losses(net, crew, rows):
     size = vector_size(crew.partial)
-    rows = min(crew.batch, crew.rows - number * crew.batch)
     share = 1.0 / (rows * place(net, net.depth - 1, OUTPUTS))
     for n in range(0, crew.members, size):
         store(crew.loss, n, sums_of(crew.loss_partial, n * size) * share)
+
 
 # 5. One optimizer step
 
@@ -1347,38 +1379,27 @@ def clipped(rules, gradient):
 
 
 @_inline
-def move(rules, gradient, parameter, first, second, at, rate, bias):
-    """Step L parameters from index ``at`` on, in place, along a gradient; return them."""
-    theta = vector(parameter, at)
+def move(rules, gradient, parameter, first, second, at, rate, bias, keep):
+    """Step L parameters from index ``at`` on, in place, along a gradient, but where ``keep``; return them."""
     if rules.probe:
         store(first, at, gradient)
-        return theta
+        return vector(parameter, at)
     g = clipped(rules, gradient)
-    v = vector(second, at)
-    v = fma(g * g - v, 1.0 - rules.beta2, v)
-    store(second, at, v)
+    old, moment = vector(parameter, at), vector(second, at)
+    v = fma(g * g - moment, 1.0 - rules.beta2, moment)
+    store(second, at, where(keep, moment, v))
     if rules.adam:
-        m = vector(first, at)
-        m = fma(g - m, 1.0 - rules.beta1, m)
-        store(first, at, m)
-        theta = theta - rate * m / fma(sqrt(v), bias, rules.epsilon)
+        moment = vector(first, at)
+        m = fma(g - moment, 1.0 - rules.beta1, moment)
+        store(first, at, where(keep, moment, m))
+        step = m / fma(sqrt(v), bias, rules.epsilon)
     elif rules.tensorflow:
-        theta = theta - rate * g / sqrt(v + rules.epsilon)
+        step = g / sqrt(v + rules.epsilon)
     else:
-        theta = theta - rate * g / (sqrt(v) + rules.epsilon)
-    store(parameter, at, theta)
-    return theta
-
-
-@_inline
-def move_acting(rules, parameter, first, second, at, rate, bias, pull, acting):
-    """Step L parameters along the regulariser's gradient alone, in the lanes where it acts."""
-    old = vector(parameter, at), vector(first, at), vector(second, at)
-    gradient = pulled(rules, old[0] * 0.0, old[0], pull, acting)
-    move(rules, gradient, parameter, first, second, at, rate, bias)
-    store(parameter, at, where(acting > 0.0, vector(parameter, at), old[0]))
-    store(first, at, where(acting > 0.0, vector(first, at), old[1]))
-    store(second, at, where(acting > 0.0, vector(second, at), old[2]))
+        step = g / (sqrt(v) + rules.epsilon)
+    new = where(keep, old, old - rate * step)
+    store(parameter, at, new)
+    return new
 
 
 @_inline
@@ -1417,55 +1438,44 @@ def make_block(net, crew, b):
 
 
 @_inline
-def move_weights(net, crew, rules, b, pulls):
-    """One step of the weights of block b."""
+def move_weights(net, crew, rules, b, pulls, alone):
+    """One step of the weights of block b; ``alone``: of the regulariser's own, where it acts."""
     compact()
     size = vector_size(crew.w_hat)
     rate, bias = vector(crew.weight_rate, b * size), vector(crew.weight_bias, b * size)
     acting = vector(crew.acting, b * size)
+    keep = acting < (0.5 if alone else -1.0)
     for v in range(crew.pair_vectors):
         at = (b * crew.pair_vectors + v) * size
-        t, s, dw = vector(crew.tanh, at), vector(crew.sigma, at), vector(crew.d_weights, at)
+        t, s = vector(crew.tanh, at), vector(crew.sigma, at)
+        dw = vector_of(crew.w_hat, 0.0) if alone else vector(crew.d_weights, at)
         to_w = dw * s * fma(t * -1.0, t, one(t))
         to_m = dw * t * fma(s * -1.0, s, s)
         if pulls:
             pull = vector(crew.pair_pull, v * size)
             to_w = pulled(rules, to_w, vector(crew.w_hat, at), pull, acting)
             to_m = pulled(rules, to_m, vector(crew.m_hat, at), pull, acting)
-        w_hat = move(rules, to_w, crew.w_hat, crew.w_first, crew.w_second, at, rate, bias)
-        m_hat = move(rules, to_m, crew.m_hat, crew.m_first, crew.m_second, at, rate, bias)
+        w_hat = move(rules, to_w, crew.w_hat, crew.w_first, crew.w_second, at, rate, bias, keep)
+        m_hat = move(rules, to_m, crew.m_hat, crew.m_first, crew.m_second, at, rate, bias, keep)
         make_weights(net, crew, at, w_hat, m_hat)
 
 
 @_inline
-def move_gates(net, crew, rules, b, pulls):
-    """One step of the gates of block b."""
+def move_gates(net, crew, rules, b, pulls, alone):
+    """One step of the gates of block b; ``alone``: of the regulariser's own, where it acts."""
     size = vector_size(crew.w_hat)
     rate, bias = vector(crew.gate_rate, b * size), vector(crew.gate_bias, b * size)
     acting = vector(crew.acting, b * size)
+    keep = acting < (0.5 if alone else -1.0)
     for v in range(crew.gate_vectors):
         at = (b * crew.gate_vectors + v) * size
-        gradient = vector(crew.d_gates, at)
+        gradient = vector_of(crew.g_hat, 0.0) if alone else vector(crew.d_gates, at)
         if pulls:
-            gradient = pulled(rules, gradient, vector(crew.g_hat, at), vector(crew.gate_pull, v * size), acting)
-        make_gates(net, crew, at, move(rules, gradient, crew.g_hat, crew.g_first, crew.g_second, at, rate, bias))
-
-
-@_inline
-def move_apart(net, crew, rules, b):
-    """The regulariser's own steps of block b, in the lanes where it acts."""
-    size = vector_size(crew.w_hat)
-    acting = vector(crew.acting, b * size)
-    rate, bias = vector(crew.weight_rate, b * size), vector(crew.weight_bias, b * size)
-    for v in range(crew.pair_vectors):
-        at, pull = (b * crew.pair_vectors + v) * size, vector(crew.pair_pull, v * size)
-        move_acting(rules, crew.w_hat, crew.w_first, crew.w_second, at, rate, bias, pull, acting)
-        move_acting(rules, crew.m_hat, crew.m_first, crew.m_second, at, rate, bias, pull, acting)
-    rate, bias = vector(crew.gate_rate, b * size), vector(crew.gate_bias, b * size)
-    for v in range(crew.gate_vectors):
-        at, pull = (b * crew.gate_vectors + v) * size, vector(crew.gate_pull, v * size)
-        move_acting(rules, crew.g_hat, crew.g_first, crew.g_second, at, rate, bias, pull, acting)
-    make_block(net, crew, b)
+            gradient = pulled(
+                rules, gradient, vector(crew.g_hat, at), vector(crew.gate_pull, v * size), acting
+            )
+        g_hat = move(rules, gradient, crew.g_hat, crew.g_first, crew.g_second, at, rate, bias, keep)
+        make_gates(net, crew, at, g_hat)
 
 
 @_inline
@@ -1478,13 +1488,12 @@ def set_lane(crew, values, p, value):
 
 
 @_inline
-def count_steps(crew, rules, p, kind, rate):
-    """Count a step of member p's weights (kind 0) or gates (1) and set its learning rate."""
-    crew.clock[p * CLOCK + kind] += 1
-    n = min(crew.clock[p * CLOCK + kind], crew.corrections) - 1
-    speed = rate * crew.correction1[n] if rules.adam else rate
-    set_lane(crew, crew.gate_rate if kind else crew.weight_rate, p, speed)
-    set_lane(crew, crew.gate_bias if kind else crew.weight_bias, p, crew.correction2[n])
+def count_step(crew, steps, p, rate, rates, biases):
+    """Count an optimizer step of member p and set its learning rate."""
+    crew.clock[steps] += 1
+    n = min(crew.clock[steps], crew.corrections) - 1
+    set_lane(crew, rates, p, rate * crew.correction1[n])
+    set_lane(crew, biases, p, crew.correction2[n])
 
 
 @_inline
@@ -1623,45 +1632,48 @@ def regularize(crew, rules, epoch):
     """Mark the members where the regulariser acts in this step; return whether there are any."""
     found = False
     for p in range(crew.members):
-        acts = epoch >= rules.pull_after and crew.loss[p] < rules.pull_below
-        found |= acts
-        set_lane(crew, crew.acting, p, 1.0 if acts else 0.0)
+        hit = epoch >= rules.pull_after and crew.loss[p] < rules.pull_below
+        found |= hit
+        set_lane(crew, crew.acting, p, 1.0 if hit else 0.0)
     return found
+
+
+@_inline
+def acts(crew, p):
+    """Whether the regulariser acts on member p in this step."""
+    return crew.acting[p * vector_size(crew.acting) if crew.wide else p] > 0
 
 
 @_inline
 def remember(crew, step, again):
     """Write the losses of a step into the history; again: those after the regulariser's own steps."""
-    size, row = vector_size(crew.loss), step % crew.history_steps
+    row = step % crew.history_steps
     for p in range(crew.members):
-        if not again or crew.acting[p * size if crew.wide else p] > 0:
+        if not again or acts(crew, p):
             crew.history[row * crew.columns + p] = crew.loss[p]
 
 
 @_inline
 def move_all(net, crew, rules, step, pulls):
-    """The optimizer's step, and the regulariser's own."""
-    compact()
+    """The optimizer's step, and then the regulariser's own where the recipe has them apart."""
     rate = learning_rate(rules, step)
-    weights = rules.period == 0 or step % rules.period < rules.turn
-    gates = rules.period == 0 or not weights
-    for p in range(crew.members):
-        if weights:
-            count_steps(crew, rules, p, WEIGHT_STEPS, rate)
-        if gates:
-            count_steps(crew, rules, p, GATE_STEPS, rate)
-    for b in range(crew.blocks):
-        if weights:
-            move_weights(net, crew, rules, b, pulls and not rules.pull_apart)
-        if gates:
-            move_gates(net, crew, rules, b, pulls and not rules.pull_apart)
-    if pulls and rules.pull_apart:
+    turn = rules.period == 0 or step % rules.period < rules.turn
+    for alone in range(2 if pulls and rules.pull_apart else 1):
+        own = alone == 1
+        weights, gates = turn or own, rules.period == 0 or not turn or own
         for p in range(crew.members):
-            if crew.acting[p * vector_size(crew.acting) if crew.wide else p] > 0:
-                count_steps(crew, rules, p, WEIGHT_STEPS, rate)
-                count_steps(crew, rules, p, GATE_STEPS, rate)
+            if own and not acts(crew, p):
+                continue
+            if weights:
+                count_step(crew, p * CLOCK + WEIGHT_STEPS, p, rate, crew.weight_rate, crew.weight_bias)
+            if gates:
+                count_step(crew, p * CLOCK + GATE_STEPS, p, rate, crew.gate_rate, crew.gate_bias)
+        now = pulls and rules.pull_apart == own
         for b in range(crew.blocks):
-            move_apart(net, crew, rules, b)
+            if weights:
+                move_weights(net, crew, rules, b, now, own)
+            if gates:
+                move_gates(net, crew, rules, b, now, own)
 
 
 @_inline

@@ -150,10 +150,10 @@ class Layout:
         at, rows = 0, []
         for layer, (inputs, outputs, *rest) in enumerate(self.rows):
             x, log_x, dx = at, at + inputs * size, at + 2 * inputs * size
-            saved = at + 4 * inputs * size
-            step = 4 * outputs * size if layer == 0 else 0
-            rows.append([inputs, outputs, *rest, x, log_x, dx, saved, step])
-            at = saved + 4 * outputs * size * (members if layer == 0 else 1)
+            step = 4 * inputs * size if layer else 0
+            saved, saved_step = at + 4 * inputs * size * (members if layer else 1), 4 * outputs * size
+            rows.append([inputs, outputs, *rest, x, log_x, dx, saved, step, saved_step])
+            at = saved + saved_step * members
         layout = np.array(rows, dtype=np.int64)
         pairs_0 = int(layout[1, cpu.ADDITIVE]) if len(rows) > 1 else self.pairs
         gates_0 = int(layout[1, cpu.GATE]) if len(rows) > 1 else self.gates
@@ -261,7 +261,7 @@ class Training:
         p = np.arange(members)
         if wide:
             first_pair, first_gate = p * pair_vectors * size, p * gate_vectors * size
-            rows = pairs - self.net.pairs_0 + gates + 3 * cpu.SLAB + size
+            rows = members * (pairs - self.net.pairs_0 + gates) + 3 * cpu.SLAB + size
         else:
             first_pair, first_gate = (p // size * n * size + p % size for n in (pairs, gates))
             rows = blocks * (pairs + gates) * size
@@ -281,6 +281,7 @@ class Training:
             arrays, wide=wide, members=members, blocks=blocks, pair_vectors=pair_vectors,
             gate_vectors=gate_vectors, stride=1 if wide else size, first_pair=first_pair, first_gate=first_gate,
             partial=self._zeros(rows * size), loss=self._zeros(padded), loss_partial=self._zeros(padded * size),
+            hidden_zeros=np.zeros(members, np.int64),
             pair_pull=pair_pull, gate_pull=gate_pull,
             **{name: self._zeros(blocks * size) for name in
                ("weight_rate", "weight_bias", "gate_rate", "gate_bias", "acting")},
