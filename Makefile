@@ -15,17 +15,17 @@ help:  ## this list
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-# The core and what the main job needs; the development environment has a stamp of its own.
+# The core and what the main job needs (no torch); the development environment has a stamp of its own.
 $(VENV)/run.stamp: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) install -c constraints.txt -e '.[torch]'
+	$(PIP) install -c constraints.txt -e '.[report]'
 	@touch $@
 
 $(VENV)/dev.stamp: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) install -c constraints.txt -e '.[dev]'
 	@touch $@
 
-run: $(VENV)/run.stamp  ## the main job, from a fresh clone
-	$(BIN)/python examples/train_a_layer.py
+run: $(VENV)/run.stamp  ## the main job, from a fresh clone: the paper's first experiment
+	$(BIN)/inalu reproduce exp1 --output inalu-report
 
 install: $(VENV)/dev.stamp  ## the full development environment in .venv
 
@@ -46,6 +46,12 @@ test-system: $(VENV)/dev.stamp  ## tests that drive chromium and LibreOffice
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || echo 'chromium is missing: apt-get install chromium (Debian, Ubuntu)'
 	@command -v soffice >/dev/null || echo 'LibreOffice is missing: apt-get install libreoffice-calc (Debian, Ubuntu)'
 	$(BIN)/pytest -m system
+
+parity: $(VENV)/dev.stamp  ## whole trainings on all backends, compared statistically
+	$(BIN)/python benchmarks/parity.py
+
+benchmark: $(VENV)/dev.stamp  ## the engine beside PyTorch, compiled PyTorch and JAX
+	$(BIN)/inalu benchmark engine
 
 format: $(VENV)/dev.stamp  ## rewrite the code in the one format
 	$(BIN)/ruff check --fix .

@@ -67,10 +67,13 @@ _PUBLIC = {
     "solve": "inalu.engine.search",
     "BACKENDS": "inalu.engine.train",
     "train": "inalu.engine.train",
-    "audit": "inalu.tabular",
-    "check": "inalu.tabular",
-    "fit": "inalu.tabular",
+    "audit": "inalu.tabular.audit",
+    "check": "inalu.tabular.audit",
+    "fit": "inalu.tabular.audit",
     "FormulaRegressor": "inalu.tabular.regressor",
+    "Table": "inalu.tabular.table",
+    "read_table": "inalu.tabular.table",
+    "load_rules": "inalu.tabular.rules",
 }
 
 __all__ = sorted([*_PUBLIC, "Expression", "expression"])

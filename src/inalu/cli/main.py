@@ -14,7 +14,6 @@ from typing import Any, NoReturn
 
 import click
 
-from inalu import __version__
 from inalu.errors import InaluError
 
 VERBS = {
@@ -101,15 +100,28 @@ def _sentence(error: InaluError) -> str:
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="inalu")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=lambda c, p, on: _show_version(c, on),
+    help="Show the version and exit.",
+)  # fmt: skip
 def inalu() -> None:
-    """Find the formulas behind a table, and the rows that break them.
+    """Find the formulas behind a table, and the rows that break them; reproduce the paper on neural arithmetic.
 
     \b
       inalu audit sales.csv              which columns are computed from which?
       inalu fit sales.csv -t total       what is the formula of one column?
       inalu check rules.json next.csv    does next month's table obey the rules?
+      inalu reproduce exp1               the paper's first experiment, then: inalu report
     """
+
+
+def _show_version(context: click.Context, asked: bool) -> None:
+    # Looking the version up costs a third of the start, so it waits until it is asked for.
+    if asked:
+        from inalu import __version__
+
+        click.echo(f"inalu, version {__version__}")
+        context.exit()
 
 
 def main() -> NoReturn:
