@@ -160,8 +160,8 @@ def first_table(summary: ExperimentSummary) -> Grid:
         tuple(rows),
         "Table 1: largest MSE (share solved)",
         "The largest MSE over both standard deviations and all seeds, and the share of runs that are solved "
-        "(< 0.001). A tick marks a triple whose runs are all solved, as bold does in the paper; ∞ is an error "
-        "that is not finite.",
+        "(< 0.001). A tick marks a triple whose runs are all solved, as bold does in the paper; ∞ is not "
+        "finite.",
     )
 
 
