@@ -105,7 +105,9 @@ def test_help_is_fast():
 
 
 def test_the_function_keeps_its_name_when_the_module_is_imported():
-    code = "import inalu.expression; from inalu.expression import Expression; print(callable(inalu.expression))"
+    code = (
+        "import inalu.expression; from inalu.expression import Expression; print(callable(inalu.expression))"
+    )
     assert run_python(code).strip() == "True"
 
 

@@ -52,7 +52,7 @@ def test_discretize_acts_after_a_step_and_below_a_loss():
     assert rule(network, 9, 0.1) == 0.0
     assert rule(network, 10, 1.0) == 0.0
     assert rule(network, 10, float("nan")) == 0.0
-    assert torch.equal(rule(network, 10, torch.tensor(0.9)), 0.5 * regularizer(network))
+    assert torch.equal(rule(network, 10, torch.tensor(0.9, requires_grad=True)), 0.5 * regularizer(network))
     with pytest.raises(InvalidArgument, match=r"Discretize\.weight must be finite and not negative"):
         Discretize(weight=-1.0)
     with pytest.raises(InvalidArgument, match="aggregate"):
@@ -84,7 +84,7 @@ def test_reinitialize_draws_every_weight_anew():
     before = [p.clone() for p in network.parameters()]
     rule = Reinitialize(every=2, window=2, law="uniform2")
     assert not rule(network, 5.0)
-    assert rule(network, torch.tensor(5.0), generator=seeded(0))
+    assert rule(network, torch.tensor(5.0, requires_grad=True), generator=seeded(0))
     assert not any(torch.equal(p, old) for p, old in zip(network.parameters(), before, strict=True))
     expected = INALU(2, 1, law="uniform2", generator=seeded(0))
     assert torch.equal(network[1].G, expected.G)

@@ -146,7 +146,7 @@ def _run(
         if experiment not in bars:
             for bar in bars.values():
                 bar.clear()
-            bars[experiment] = Progress(experiment, total=total, unit="runs", quiet=quiet)
+            bars[experiment] = Progress(experiment, total=total, unit="runs", done=done, quiet=quiet)
         bars[experiment].update(done, share)
 
     options = Options(backend=backend, threads=threads, progress=progress, note=note)

@@ -35,10 +35,21 @@ from llvmlite import ir
 from numba import njit, typeof, types
 from numba.core.imputils import lower_getattr_generic
 from numba.core.typing.templates import (
-    AbstractTemplate, AttributeTemplate, infer_getattr, infer_global, signature,
+    AbstractTemplate,
+    AttributeTemplate,
+    infer_getattr,
+    infer_global,
+    signature,
 )  # fmt: skip
 from numba.extending import (
-    NativeValue, intrinsic, lower_builtin, models, overload, register_model, typeof_impl, unbox,
+    NativeValue,
+    intrinsic,
+    lower_builtin,
+    models,
+    overload,
+    register_model,
+    typeof_impl,
+    unbox,
 )  # fmt: skip
 from numba.np.numpy_support import from_dtype
 
@@ -1006,7 +1017,7 @@ def give_inputs(net, crew, gradients, layer, o, start, stop, zeros, p, rows, fre
             put(crew, m_row + i * step, to_m, fresh)
     if net.gated and net.gate:
         # A gate column that serves all outputs gathers from them all.
-        first_of_all = fresh and (net.gate == 2 or o == 0 or crew.wide and layer == 0)
+        first_of_all = fresh and (net.gate == 2 or o == 0 or (crew.wide and layer == 0))
         for i in range(start, stop):
             put(crew, g_row + i * step, fold_product(du, block(scratch, x + i * size)), first_of_all)
     if layer > 0:

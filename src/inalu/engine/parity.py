@@ -172,7 +172,7 @@ def step_cases(dtype: DType = "float64") -> Iterator[Case]:
     rows = cycle(ROWS)
     recipe = PAPER.but(epochs=1, law=LAWS["uniform2"], reinitialization=None)
     for cell, options in VARIANTS:
-        for widths in SHAPES:
+        for widths in SHAPES if not options else SHAPES[2:5]:
             network = Network(cell, widths, **options)
             yield Case(
                 name=f"{network} {dtype}",
@@ -204,10 +204,15 @@ def recipe_cases(cells: Iterable[str], widths: tuple[int, ...] = (3, 2, 1)) -> I
 
 def long_cases() -> Iterator[Case]:
     """Yield trainings of 200 steps."""
-    recipe = _BARE.but(
-        epochs=50, batch=10, regularization=Regularization(after_epochs=20), reinitialization=_ALWAYS
+    # One restart at most, early: it would set back what rounding has grown to.
+    restart = Reinitialization(every=26, window=41, above=0.0, tolerance=1e6)
+    recipe = PAPER.but(epochs=50, batch=10, law=LAWS["uniform2"], regularization=_PULL, reinitialization=None)
+    authors = AUTHORS_CODE.but(
+        epochs=50,
+        batch=10,
+        regularization=Regularization(after_epochs=20, below=1e9, apart=True),
+        reinitialization=restart,
     )
-    authors = OPTIONS["authors"].but(epochs=50, batch=10)
     for cell, widths, chosen in (
         ("nac", (2, 1), recipe),
         ("nalu-vector", (2, 1), recipe),
@@ -241,17 +246,24 @@ def disagreements(case: Case, truth: Answer, other: Answer) -> list[str]:
         "parameters": (truth.result.parameters, other.result.parameters),
     }
     for slot in case.network.slots:
+        # Where weights and gates take turns, weights come first, and a backend may skip the gates' gradient.
+        if case.recipe.alternation is not None and slot.kind == "gate":
+            continue
         part = slice(slot.start, slot.stop)
         pairs[f"gradient of {slot.layer}.{slot.name}"] = (truth.gradient[part], other.gradient[part])
+    # A saturated gate's gradient is 0 or next to it: then what counts is the rounding of the whole gradient.
+    floor = float(np.finfo(case.dtype).eps * np.abs(truth.gradient).max(initial=0.0))
     for name, (expected, got) in pairs.items():
-        size = deviation(expected, got)
+        size = deviation(expected, got, floor=floor if name.startswith("gradient") else 0.0)
         if not size <= case.tolerance:
             found.append(f"{case.name}: {name} off by {size:.1e}, more than {case.tolerance:.0e}")
     return found
 
 
-def deviation(expected: Floats, got: Floats) -> float:
-    """Return the largest difference, relative to the largest expected number; infinite where shapes differ.
+def deviation(expected: Floats, got: Floats, *, floor: float = 0.0) -> float:
+    """Return the largest difference relative to the largest expected number, or to ``floor`` if that is larger.
+
+    It is infinite where shapes differ or where only one number is finite.
 
     Examples
     --------
@@ -266,7 +278,7 @@ def deviation(expected: Floats, got: Floats) -> float:
         size = np.abs(expected[np.isfinite(expected)], dtype=np.float64).max(initial=0.0)
     if not difference.any():
         return 0.0
-    return round(float(difference.max() / max(size, np.finfo(np.float32).tiny)), 15)
+    return round(float(difference.max() / max(size, floor, np.finfo(np.float32).tiny)), 15)
 
 
 def failures(backend: str, cases: Iterable[Case]) -> list[str]:

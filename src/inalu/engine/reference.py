@@ -57,13 +57,14 @@ def run(
 
 def first_step(plan: Plan, index: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return a member's outputs [B, O] on its first mini-batch and that step's unclipped gradient [K]."""
-    training = Training(plan, index)
-    batch = training.batch(0)
-    outputs = training.module(batch[0]).detach()
-    loss = training.data_loss(*batch)
-    if training.regularized(0, loss.item()) and not training.apart:
-        loss = loss + training.penalty()
-    gradients = torch.autograd.grad(loss, training.parameters, materialize_grads=True)
+    with one_thread():
+        training = Training(plan, index)
+        batch = training.batch(0)
+        outputs = training.module(batch[0]).detach()
+        loss = training.data_loss(*batch)
+        if training.regularized(0, loss.item()) and not training.apart:
+            loss = loss + training.penalty()
+        gradients = torch.autograd.grad(loss, training.parameters, materialize_grads=True)
     return outputs.double().numpy(), torch.cat([g.ravel() for g in gradients]).double().numpy()
 
 

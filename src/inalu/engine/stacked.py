@@ -83,10 +83,11 @@ def run(
 
 def first_step(plan: Plan, index: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return a member's outputs [B, O] on its first mini-batch and that step's unclipped gradient [K]."""
-    chunk = Chunk(plan, (index,))
-    batch = chunk.batch(0)
-    outputs = vmap(chunk.step.outputs)(chunk.theta, batch[0])[0]
-    gradient = chunk.step.gradient(chunk.theta, *batch, chunk.step.regularizes(0))[0][0]
+    with one_thread():
+        chunk = Chunk(plan, (index,))
+        batch = chunk.batch(0)
+        outputs = vmap(chunk.step.outputs)(chunk.theta, batch[0])[0]
+        gradient = chunk.step.gradient(chunk.theta, *batch, chunk.step.regularizes(0))[0][0]
     return outputs.detach().double().numpy(), gradient.detach().double().numpy()
 
 

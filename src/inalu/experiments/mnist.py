@@ -97,7 +97,11 @@ def read_idx(content: bytes, name: str) -> NDArray[np.uint8]:
 
 def run(job: Classification) -> Record:
     """Train a job on the images in its folder, and return its record."""
-    return train(job, load(job.folder))
+    from inalu.engine.reference import one_thread
+
+    # So that the result does not depend on the machine; the layers are too small for more.
+    with one_thread():
+        return train(job, load(job.folder))
 
 
 def train(job: Classification, images: Images) -> Record:
@@ -130,7 +134,7 @@ def train(job: Classification, images: Images) -> Record:
         if recipe.clip is not None:
             torch.nn.utils.clip_grad_value_(module.parameters(), recipe.clip)
         optimizer.step()
-        losses.append(float(loss))
+        losses.append(float(loss.detach()))
         steps += 1
         finite = bool(np.isfinite(losses[-1])) and all(bool(p.isfinite().all()) for p in module.parameters())
         if not finite:
@@ -158,7 +162,7 @@ def _network(job: Classification, recipe: Recipe):  # type: ignore[no-untyped-de
         np.zeros((1, job.widths[0])), np.zeros((1, job.widths[-1])), name=f"classification; {job.data}"
     )
     member = Member(network=network, source=rows, seed=job.seed)
-    return network.build(draw_weights(member, recipe.law, 0).astype(np.float32))
+    return network.build(draw_weights(member, recipe.law, 0)[0].astype(np.float32))
 
 
 def _batches(rows: int, batch: int) -> Iterable[slice]:

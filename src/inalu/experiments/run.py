@@ -123,14 +123,17 @@ def run_experiment(
         settings.setdefault(case.job, []).append(case)
     store.show((case.setting, case.recipe, keys[case.job]) for case in cases if keys[case.job] in have)
     missing = [job for job in settings if keys[job] not in have]
-    done = len(settings) - len(missing)
+    done, share = len(settings) - len(missing), 0.0
 
     def keep(records: Sequence[tuple[Job, Record]]) -> None:
         nonlocal done
         store.add(Entry(c.setting, c.recipe, record) for job, record in records for c in settings[job])
         done += len(records)
+        options.progress(experiment.name, done, len(settings), share)
 
-    def advance(share: float) -> None:
+    def advance(trained: float) -> None:
+        nonlocal share
+        share = trained
         options.progress(experiment.name, done, len(settings), share)
 
     _train_missing(missing, options, keep, advance)

@@ -84,7 +84,7 @@ class Discretize:
 
     def __call__(self, module: nn.Module, step: int, loss: float | Tensor) -> Tensor | float:
         """Return the term to add to the loss, 0.0 where it does not act."""
-        strength = self.strength(step, float(loss))
+        strength = self.strength(step, _number(loss))
         return strength * regularizer(module, t=self.t, aggregate=self.aggregate) if strength else 0.0
 
 
@@ -168,7 +168,7 @@ class Reinitialize:
         Cells draw from ``law``; every other part that has ``reset_parameters`` draws as it always does. The
         optimizer's state is left alone, as in the published code.
         """
-        if not self.due(float(loss)):
+        if not self.due(_number(loss)):
             return False
         cells(module)
         for part in module.modules():
@@ -225,6 +225,10 @@ def parameter_groups(
 def _kinds(cell: ArithmeticLayer) -> list[tuple[nn.Parameter, str]]:
     """Return each parameter with its kind: names that start with G are gates, as in the engine's registry."""
     return [(p, "gates" if name.startswith("G") else "weights") for name, p in cell.named_parameters()]
+
+
+def _number(loss: float | Tensor) -> float:
+    return float(loss.detach() if isinstance(loss, Tensor) else loss)
 
 
 def _check(owner: object, name: str, holds: bool, rule: str) -> None:

@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd import Function
 
 from inalu.layers.stable import (
+    Formula,
     apply,
     exp,
     matmul,
@@ -24,10 +24,8 @@ from inalu.layers.stable import (
 )
 
 
-class _Factor(Function):
+class _Factor(Formula):
     """1 - share * |w|, for a negative input (2) or a zero (1)."""
-
-    generate_vmap_rule = True
 
     @staticmethod
     def forward(w: Tensor, share: float) -> Tensor:
@@ -44,13 +42,11 @@ class _Factor(Function):
         return d * w.detach().sign().mul_(-ctx.share), None
 
 
-class _MaskedProduct(Function):
+class _MaskedProduct(Formula):
     """Π_k factors_ko over the k with mask_bk = 1, for factors without zeros.
 
     With P the product and d its gradient, the gradient of a factor is Σ_b mask_bk d_bo P_bo / factors_ko.
     """
-
-    generate_vmap_rule = True
 
     @staticmethod
     def forward(mask: Tensor, factors: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ All work under autograd to any order, ``torch.func``, ``torch.compile`` and expo
 from __future__ import annotations
 
 import contextlib
+import inspect
 import math
 from typing import Any
 
@@ -19,7 +20,18 @@ from torch import Tensor, nn
 from torch.autograd import Function
 
 
-def apply(function: type[Function], *inputs: Any) -> Tensor:
+class Formula(Function):
+    """A formula with a gradient of its own: ``forward`` without a context, ``setup_context`` and ``backward``."""
+
+    generate_vmap_rule = True
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        # torch asks for it in every call, and working it out takes longer than a small matrix product.
+        cls.forward.__signature__ = inspect.signature(cls.forward)  # type: ignore[attr-defined]
+
+
+def apply(function: type[Formula], *inputs: Any) -> Tensor:
     """Return ``function.apply(*inputs)``, or its bare formula where PyTorch cannot map a custom gradient.
 
     Up to 2.13 it cannot in a compiled ``vmap`` (pytorch issue 129845). There autograd differentiates the
@@ -103,10 +115,8 @@ def _scaled_product(a: Tensor, b: Tensor) -> Tensor:
     return torch.where(torch.isfinite(row) & torch.isfinite(column), saturate(product), product)
 
 
-class _Matmul(Function):
+class _Matmul(Formula):
     """a [B, I] @ b [I, O], with gradients that are the same kind of product."""
-
-    generate_vmap_rule = True
 
     @staticmethod
     def forward(a: Tensor, b: Tensor) -> Tensor:
@@ -133,10 +143,8 @@ class _Matmul(Function):
         return grad_a, grad_b
 
 
-class _LogMagnitude(Function):
+class _LogMagnitude(Formula):
     """log(max(|x|, epsilon)); the gradient is 0 where |x| <= epsilon."""
-
-    generate_vmap_rule = True
 
     @staticmethod
     def forward(x: Tensor, epsilon: float) -> Tensor:
@@ -156,10 +164,8 @@ class _LogMagnitude(Function):
         return saturate_gradient_(d * slope), None
 
 
-class _ExpBelow(Function):
+class _ExpBelow(Formula):
     """exp(min(z, omega)); the gradient is 0 where z >= omega."""
-
-    generate_vmap_rule = True
 
     @staticmethod
     def forward(z: Tensor, omega: float) -> Tensor:
@@ -177,10 +183,8 @@ class _ExpBelow(Function):
         return saturate_gradient_(m * inside * d), None
 
 
-class _Mix(Function):
+class _Mix(Formula):
     """g * a + (1 - g) * m for a gate g of shape [O], [B, 1] or [B, O]."""
-
-    generate_vmap_rule = True
 
     @staticmethod
     def forward(g: Tensor, a: Tensor, m: Tensor) -> Tensor:
@@ -204,10 +208,8 @@ class _Mix(Function):
         return saturate_gradient(slope), toward_a, d - toward_a
 
 
-class _Product(Function):
+class _Product(Formula):
     """m * s, element by element."""
-
-    generate_vmap_rule = True
 
     @staticmethod
     def forward(m: Tensor, s: Tensor) -> Tensor:

@@ -107,7 +107,12 @@ class Bench:
         """Measure a formula on all rows and say what, if anything, speaks against it."""
         key = (target, formula, rounded)
         if key not in self._weighed:
-            self._weighed[key] = self._weigh(target, formula, found_by, rounded)
+            finding = self._weigh(target, formula, found_by, rounded)
+            if finding.reason and finding.measure.rounded != "all" and rounded is None:
+                # What breaks by a hair with exact operands may hold throughout with rounded ones.
+                wider = self._weigh(target, formula, found_by, "all")
+                finding = finding if wider.reason else wider
+            self._weighed[key] = finding
         return self._weighed[key]
 
     def _weigh(self, target: str, formula: Expression, found_by: str, rounded: str | None) -> Finding:

@@ -3,7 +3,8 @@
 A claim is measured the same way on our runs and on the published ones. It is judged only when every setting
 it speaks of has as many runs as in the paper; before that, and where it is no matter of runs at all, it
 cannot be told. "All" means every run, "almost all" nine in ten, and a number of the text holds within a
-factor of 10, since the errors that it averages span more than that.
+factor of 10, since the errors that it averages span more than that; a claim to be precise holds for smaller
+errors, too.
 """
 
 from __future__ import annotations

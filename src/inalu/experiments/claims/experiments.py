@@ -189,7 +189,7 @@ def _sum_error(where: str) -> Callable[[Evidence], Finding]:
 
     def measure(e: Evidence) -> Finding:
         runs = e.of("exp1", models=("inalu-independent",), operation="add")
-        return mean_of(stated, [getattr(run, where) for run in runs])
+        return mean_of(stated, [getattr(run, where) for run in runs], at_most=True)
 
     return measure
 

@@ -61,10 +61,11 @@ def near(value: float, stated: float) -> bool:
     return value > 0 and abs(math.log10(value / stated)) <= math.log10(FACTOR)
 
 
-def mean_of(stated: float, values: list[float]) -> Finding:
-    """Compare the mean of some errors with the text's."""
+def mean_of(stated: float, values: list[float], *, at_most: bool = False) -> Finding:
+    """Compare the mean of some errors with the text's; ``at_most`` where a smaller one is no less true."""
     mean = statistics.fmean(values) if values else math.inf
-    return Finding(near(mean, stated), mean if math.isfinite(mean) else None)
+    holds = mean <= FACTOR * stated if at_most else near(mean, stated)
+    return Finding(holds, mean if math.isfinite(mean) else None)
 
 
 def grouped(runs: Sequence[Outcome]) -> dict[Setting, list[Outcome]]:

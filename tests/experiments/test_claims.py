@@ -1,0 +1,96 @@
+"""Claims: judged on the published runs they come out as those say, and nothing is judged on too little."""
+
+import math
+
+import pytest
+
+from inalu.experiments import evidence
+from inalu.experiments.claims import CLAIMS, judge
+from inalu.experiments.evidence import Evidence
+from inalu.experiments.published import EXPERIMENTS as PUBLISHED
+
+
+@pytest.fixture(scope="module")
+def theirs():
+    return evidence.published()
+
+
+def found(theirs, text):
+    (claim,) = [claim for claim in CLAIMS if text in claim.text]
+    return claim.measure(theirs)
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("iNALU does better than NALU on all", True),
+        ("but for E(0.2) all iNALUs learn", True),
+        ("independent weights are best", True),
+        ("all models do worse on division", True),
+        # Seven settings of the NALU have at least half of their published runs solved.
+        ("no setting leads NALU", False),
+        # Published successes came after seven, eight and nine, too.
+        ("one to six reinitialisations", False),
+        ("others fail after nine", True),
+        ("average interpolation error of sums", True),
+        ("average extrapolation error of sums", True),
+        ("iNALU learns to add on E(0.2)", True),
+        ("share of iNALU divisions", True),
+        ("NALU never learns to divide", True),
+        ("subtraction: shared weights", True),
+        ("division is never solved", True),
+        ("have triples that always solve", True),
+        ("(0, -1, 1) is the most stable triple", True),
+        ("outperforms NALU in sums", True),
+        ("all models fail to learn division", True),
+        # 53 of 60 are not nine in ten.
+        ("almost all runs succeed, but for division", False),
+    ],
+)
+def test_the_published_runs_say_so(theirs, text, holds):
+    assert found(theirs, text).holds is holds
+
+
+def test_figures_of_the_text():
+    texts = " ".join(str(claim.stated) for claim in CLAIMS)
+    for figure in ("4.36e4", "6.4%", "6.14e-15", "5.45e-13", "one to six", "< 1e-9", "0.94", "4.46e+11"):
+        assert figure in texts
+    (sigmoid,) = [claim for claim in CLAIMS if claim.line == 331]
+    value = sigmoid.measure(Evidence({}, {}))
+    assert value.holds is False
+    assert value.shown == pytest.approx(2.06e-9, rel=0.01)
+    assert value.shown == pytest.approx(1 / (1 + math.exp(20)))
+
+
+def test_published_division_in_experiment_2(theirs):
+    assert found(theirs, "share of iNALU divisions").shown == "6.4%"
+
+
+def test_too_few_runs_tell_nothing(make_entry):
+    judged = judge("exp1", {"exp1": [make_entry(100)]}, {})
+    assert judged
+    assert all(claim.holds is None and claim.ours is None for claim in judged)
+    assert all(claim.published is not None for claim in judged)
+
+
+def test_mnist_is_never_held():
+    measures = {"mnist": {"accuracies": [{"model": "inalu-shared", "accuracy": 0.97}]}}
+    (claim,) = judge("mnist", {"mnist": []}, measures)
+    assert claim.holds is None
+    assert claim.ours == 0.97
+    assert claim.published == "0.94"
+
+
+def test_every_claim_names_its_experiments_and_its_line():
+    names = {claim.experiment for claim in CLAIMS}
+    assert set(PUBLISHED) <= names
+    for claim in CLAIMS:
+        assert 1 <= claim.line <= 600
+        assert claim.text
+
+
+def test_the_small_weight_of_the_example_does_next_to_nothing():
+    (claim,) = judge("challenges", {"challenges": []}, {"challenges": {}})[5:6]
+    assert "-1e-5" in claim.claim
+    assert claim.holds is False
+    assert claim.ours == pytest.approx(1e-7**-1e-5)
