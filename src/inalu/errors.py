@@ -36,8 +36,8 @@ def invalid(argument: str, rule: str, got: object, fix: str = "") -> InvalidArgu
 
     Examples
     --------
-    >>> str(invalid("omega", "must be positive or None", -1, fix="omega=20.0 is the paper's"))
-    'omega must be positive or None; got -1. omega=20.0 is the paper's.'
+    >>> print(invalid("omega", "must be positive or None", -1, fix="omega=20.0 is the paper's"))
+    omega must be positive or None; got -1. omega=20.0 is the paper's.
     """
     text = f"{argument} {rule}; got {got!r}."
     return InvalidArgument(f"{text} {fix}." if fix else text)
