@@ -1,4 +1,4 @@
-"""The three questions to a table: which columns are computed (audit), how is this one (fit), do saved rules hold (check)."""
+"""Three questions to a table: which columns are computed (audit), by which formula (fit), do rules hold (check)."""
 
 from __future__ import annotations
 

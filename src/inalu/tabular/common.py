@@ -39,14 +39,16 @@ def in_common(table: Table, checked: NDArray[np.bool_], breaking: NDArray[np.boo
             elsewhere = sum(labels[row] == label for row in np.flatnonzero(checked & ~breaking))
             bits = telling(hits, count, elsewhere, others)
             if bits >= LEAST_BITS:
-                said = f"{name} is {label} in {hits} of the {count} breaking rows and in {elsewhere} of the {others} others."
+                where = f"{hits} of the {count} breaking rows and in {elsewhere} of the {others} others"
+                said = f"{name} is {label} in {where}."
                 found.append((bits, said))
     rows = np.flatnonzero(breaking)
     inside = int((checked & ~breaking)[rows[0] : rows[-1] + 1].sum())
     bits = telling(count, count, inside, others)
     if bits >= LEAST_BITS:
         found.append((bits, f"All {count} breaking rows lie between rows {rows[0]} and {rows[-1]}."))
-    found.sort(key=lambda item: (-item[0], item[1]))
+    # Equally telling marks keep the order of the columns, and a value goes before a stretch of rows.
+    found.sort(key=lambda item: -round(item[0], 6))
     return tuple(said for _, said in found[:3])
 
 

@@ -35,8 +35,10 @@ def bits(constant: Fraction) -> float:
 
     Examples
     --------
-    >>> bits(Fraction(1)), bits(Fraction(1000)) < bits(Fraction(12)) < bits(Fraction(1, 3)) < bits(Fraction(1237, 1000))
-    (0.0, True)
+    >>> bits(Fraction(1))
+    0.0
+    >>> bits(Fraction(1000)) < bits(Fraction(1, 3)) < bits(Fraction(12)) < bits(Fraction(1237, 1000))
+    True
     """
     if abs(constant) == 1:
         return 0.0
@@ -73,7 +75,7 @@ def _decimal(value: Fraction) -> tuple[int, int] | None:
 
 
 def simplest(low: float, high: float) -> Fraction:
-    """The simplest number of a closed interval: the shortest decimal, or a small fraction where that takes fewer bits.
+    """The simplest number of a closed interval: the shortest decimal, or a small fraction where that is fewer bits.
 
     Examples
     --------

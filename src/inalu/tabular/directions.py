@@ -18,8 +18,9 @@ def directions(
 
     Examples
     --------
-    >>> [f"{name} = {solved}" for name, solved in directions("y", Expression.parse("2 * a / b"), {"a": 0, "b": 1})]
-    ['y = 2 * a / b', 'a = 0.5 * y * b', 'b = 2 * a / y']
+    >>> found = directions("y", Expression.parse("2 * a / b"), {"a": 0, "b": 1})
+    >>> [f"{name} = {solved}" for name, solved in found]
+    ['y = 2 * a / b', 'a = 0.5 * b * y', 'b = 2 * a / y']
     """
     form = linear(formula) or monomial(formula)
     if form is not None:

@@ -74,7 +74,7 @@ class Monomial:
         return _scaled(self.constant, product)
 
     def solved(self, target: str, name: str) -> Monomial | None:
-        """The monomial for ``name`` from ``target = self``; None where that needs a root of a constant or a cube root."""
+        """The monomial for ``name`` from ``target = self``; None where that needs a root of the constant."""
         exponent = self.exponents[name]
         if exponent not in (1, -1) and self.constant != 1:
             return None
@@ -172,8 +172,8 @@ def monomial(formula: Expression) -> Monomial | None:
     Examples
     --------
     >>> found = monomial(Expression.parse("1000 * a / b ** 2"))
-    >>> dict(found.exponents), found.constant
-    ({'a': Fraction(1, 1), 'b': Fraction(-2, 1)}, Fraction(1000, 1))
+    >>> sorted(found.exponents.items()), found.constant
+    ([('a', Fraction(1, 1)), ('b', Fraction(-2, 1))], Fraction(1000, 1))
     """
     exponents: dict[str, Fraction] = {}
     constant = ONE

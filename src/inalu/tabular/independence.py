@@ -45,7 +45,7 @@ class Equation:
 
 
 def follows_exactly(new: Equation, accepted: Sequence[Equation]) -> bool:
-    """Whether an equation is a combination of accepted ones that are weighted sums, or of those that are monomials."""
+    """Whether an equation is a combination of the accepted weighted sums, or of the accepted monomials."""
     for vector in (_linear_vector, _monomial_vector):
         own = vector(new)
         if own is None:
@@ -67,7 +67,7 @@ def remainders(new: Equation, accepted: Sequence[Equation]) -> list[Equation]:
     --------
     >>> sums = [Equation("t", Expression.parse("a + b")), Equation("t", Expression.parse("1.1 * a + 0.8 * b"))]
     >>> [f"{rest.target} = {rest.formula}" for rest in remainders(sums[1], sums[:1])]
-    ['a = 2 * b', 'a = 2 * b', 'b = 0.5 * a']
+    ['b = t / 3', 'a = 2 * t / 3', 'a = 2 * b']
     """
     own = _linear_vector(new)
     if own is None:

@@ -1,4 +1,4 @@
-"""From findings to relations: one statement per relation, in the direction a person would write, and none that follows."""
+"""From findings to relations: each stated once, in the direction a person would write, and none that follows."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _echo(bench: Bench, new: Equation, accepted: Sequence[Equation], order: Mapp
 
 
 def chained(chosen: Sequence[Chosen], order: Mapping[str, int]) -> list[Chosen]:
-    """Relations in the order in which a person would compute them: what is computed from other results comes later."""
+    """Relations in the order in which a person would compute them: what uses other results comes after them."""
     left = sorted(chosen, key=lambda one: (order[one.finding.target], str(one.finding)))
     done: list[Chosen] = []
     while left:

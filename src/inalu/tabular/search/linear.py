@@ -1,4 +1,4 @@
-"""Stages b and e on the values: sums, differences and weighted sums of up to twelve columns, also with broken rows."""
+"""Stages b and e on the values: sums, differences and weighted sums of up to twelve columns, broken rows or not."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _search(view: View, targets: Sequence[int], *, robust: bool) -> Found:
 def problems(
     view: View, target: int, *, rows: int = ROWS, intercept: bool = True
 ) -> Iterator[tuple[Problem, list[int]]]:
-    """Complete regressions for a target: rows without missing cells, and the columns that take part (-1: constant)."""
+    """Complete regressions for a target: rows without missing cells, and the columns in it (-1: the constant)."""
     seen: set[tuple[int, ...]] = set()
     wide = max(rows, 4 * view.width)
     sample = view.sample(target, wide)
@@ -91,7 +91,7 @@ def usable(view: View, column: int, sample: Rows) -> bool:
 
 
 def _pools(view: View, target: int, sample: Rows, columns: Rows) -> Iterator[Rows]:
-    """All columns where the rows suffice; otherwise neighbours in the file, and those that go along with the target."""
+    """All columns where the rows suffice; otherwise neighbours in the file, and those most like the target."""
     complete = int(np.isfinite(view.values[np.ix_(sample, columns)]).all(axis=1).sum())
     room = max(complete - SPARE_ROWS, complete // 2)
     if len(columns) <= room:

@@ -1,4 +1,4 @@
-"""Stage c: every pair of columns under + - × ÷, times a constant or not; sparse columns and broken rows do not matter here."""
+"""Stage c: every pair of columns under + - × ÷, times a constant or not, in sparse and in broken tables alike."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Family:
 
 
 def families(atoms: Atoms, plain: int) -> list[Family]:
-    """Sums, differences, products and quotients; only products and quotients use more than the first ``plain`` atoms."""
+    """Sums, differences, products and quotients; sums and differences use the first ``plain`` atoms only."""
     x, h, size = atoms.values, atoms.halves, np.abs(atoms.values)
     i, j = np.triu_indices(plain, 1)
     made = [

@@ -1,6 +1,7 @@
 """Stage d: a ratio of two sums, y = Σ u·x / Σ v·x, as the null vector of the matrix [x, -y·x].
 
-Columns that are sums of others are left out first; otherwise y·total = y·a + y·b would be found in place of a formula for y.
+Columns that are sums of others are left out first; otherwise y·total = y·a + y·b would be found in place of a formula
+for y.
 """
 
 from __future__ import annotations

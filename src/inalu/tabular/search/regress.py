@@ -1,8 +1,9 @@
 """Sparse exact regression: the few columns whose weighted sum equals a target up to rounding.
 
-The full regression is solved once; then columns leave one by one, each time the one that the fit misses least, as long as
-the residual stays within what rounding explains. Leaving costs a rank-one update of the inverse, so a path over
-forty columns takes about a millisecond. Broken rows are found first, by least absolute deviations, where they carry no weight.
+The full regression is solved once; then columns leave one by one, each time the one that the fit misses least, as
+long as the residual stays within what rounding explains. Leaving costs a rank-one update of the inverse, so a path
+over forty columns takes about a millisecond. Broken rows are found first, by least absolute deviations, where they
+carry no weight.
 """
 
 from __future__ import annotations

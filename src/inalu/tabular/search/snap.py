@@ -1,4 +1,4 @@
-"""From weights with standard errors to exact ones: the surest is fixed at the simplest number, the others are refitted."""
+"""From weights with errors to exact ones: the surest is fixed at the simplest number, the others are refitted."""
 
 from __future__ import annotations
 

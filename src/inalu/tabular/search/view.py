@@ -1,4 +1,4 @@
-"""What every stage is given: the numeric columns as two matrices, the choice of rows to look at, and what it returns."""
+"""What every stage is given, the numeric columns as two matrices and a choice of rows, and what it returns."""
 
 from __future__ import annotations
 
