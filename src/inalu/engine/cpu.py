@@ -529,11 +529,15 @@ exp_series = _polynomial(
 )
 # Cephes' logf; atanh's series in s = f / (2 + f): log(1 + f) = 2 (s + s³/3 + s⁵/5 + …), by fdlibm's coefficients.
 log_series = _polynomial(
-    (7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1)
-    + (2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1),
-    (1.479819860511658591e-1, 1.531383769920937332e-1, 1.818357216161805012e-1, 2.222219843214978396e-1)
-    + (2.857142874366239149e-1, 3.999999999940941908e-1, 6.666666666666735130e-1, 0.0),
-)
+    (
+        7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
+        2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1,
+    ),
+    (
+        1.479819860511658591e-1, 1.531383769920937332e-1, 1.818357216161805012e-1, 2.222219843214978396e-1,
+        2.857142874366239149e-1, 3.999999999940941908e-1, 6.666666666666735130e-1, 0.0,
+    ),
+)  # fmt: skip
 
 
 def _bits(kind):
@@ -1521,6 +1525,12 @@ def learning_rate(rules, step):
 
 
 @_inline
+def looks(rules, epoch):
+    """Whether the restart rule looks at the history in an epoch."""
+    return rules.look_every > 0 and epoch > 0 and epoch % rules.look_every == 0
+
+
+@_inline
 def look(net, crew, rules, p, step, epoch, number):
     """Start member p again where its history has not improved; see `inalu.engine.recipe.Reinitialization`."""
     seen, used = step - crew.clock[p * CLOCK + BORN], crew.clock[p * CLOCK + RESTARTS]
@@ -1716,11 +1726,10 @@ def train(net, crew, rules, start, stop):
         if step == 0:
             for b in range(crew.blocks):
                 make_block(net, crew, b)
-        if rules.look_every > 0 and epoch > 0 and epoch % rules.look_every == 0:
-            if number == 0 or rules.look_each:
-                for p in range(crew.members):
-                    if crew.alive[p]:
-                        look(net, crew, rules, p, step, epoch, number)
+        if (number == 0 or rules.look_each) and looks(rules, epoch):
+            for p in range(crew.members):
+                if crew.alive[p]:
+                    look(net, crew, rules, p, step, epoch, number)
         for again in range(2):
             find_gradients(net, crew, number)
             remember(crew, step, again == 1)

@@ -29,8 +29,16 @@ _MOST_MEMBERS = 32
 # How long a kernel may run before it looks whether it should stop, in seconds.
 _PATIENCE = 0.1
 
+# The arrays of a crew with a number for each pair and for each gate.
+_OF_PAIRS = (
+    "w_hat", "w_first", "w_second", "m_hat", "m_first", "m_second", "tanh", "sigma", "weights", "factor",
+    "factor_slope", "d_weights",
+)  # fmt: skip
+_OF_GATES = ("g_hat", "g_first", "g_second", "gates", "d_gates")
 
 LOSSES = {"sampson": cpu.SAMPSON, "paths": cpu.PATHS}
+# mypy takes a compiled function for one without arguments.
+_train: Callable[..., bool] = cpu.train
 
 
 def run(
@@ -84,7 +92,7 @@ def first_step(plan: Plan, index: int) -> tuple[NDArray[np.float64], NDArray[np.
 
 def divide(plan: Plan, indices: tuple[int, ...], threads: int) -> list[tuple[int, ...]]:
     """Divide members into crews: same network and number of rows, members with the same x together."""
-    kinds: dict[Hashable, dict[Hashable, list[int]]] = {}
+    kinds: dict[tuple[Network, int], dict[Hashable, list[int]]] = {}
     for index in indices:
         member = plan.members[index]
         same_x = kinds.setdefault((member.network, member.source.shape[0]), {})
@@ -158,9 +166,9 @@ class Layout:
         pairs_0 = int(layout[1, cpu.ADDITIVE]) if len(rows) > 1 else self.pairs
         gates_0 = int(layout[1, cpu.GATE]) if len(rows) > 1 else self.gates
         net = cpu.Net(
-            depth=len(rows), gated=self.gated, gate=self.gate, loss=LOSSES.get(loss, cpu.SQUARED), sign=self.sign, bounded=self.bounded,
-            epsilon=self.epsilon, omega=self.omega, pairs=self.pairs, gates=self.gates, pairs_0=pairs_0,
-            gates_0=gates_0, layout=cpu.Memory(layout),
+            depth=len(rows), gated=self.gated, gate=self.gate, loss=LOSSES.get(loss, cpu.SQUARED),
+            sign=self.sign, bounded=self.bounded, epsilon=self.epsilon, omega=self.omega, pairs=self.pairs,
+            gates=self.gates, pairs_0=pairs_0, gates_0=gates_0, layout=cpu.Memory(layout),
         )  # fmt: skip
         return net, at
 
@@ -245,7 +253,8 @@ class Training:
             "scratch": self._zeros(scratch),
         }  # fmt: skip
         self.arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
-        self.crew = cpu.Crew(**{n: cpu.Memory(v) if n in self.arrays else v for n, v in values.items()})
+        fields: dict[str, Any] = {n: cpu.Memory(v) if n in self.arrays else v for n, v in values.items()}
+        self.crew = cpu.Crew(**fields)
         self.records = tuple(cpu.Record(v) for v in (self.net, self.crew, self.rules))
         self._start()
 
@@ -268,10 +277,9 @@ class Training:
         # A vector may be read beyond the last number.
         pair_count, gate_count = (blocks * n * size + size for n in (pair_vectors, gate_vectors))
         arrays = {
-            name: self._zeros(pair_count)
-            for name in ("w_hat", "w_first", "w_second", "m_hat", "m_first", "m_second", "tanh", "sigma",
-                         "weights", "factor", "factor_slope", "d_weights")
-        } | {name: self._zeros(gate_count) for name in ("g_hat", "g_first", "g_second", "gates", "d_gates")}  # fmt: skip
+            **{name: self._zeros(pair_count) for name in _OF_PAIRS},
+            **{name: self._zeros(gate_count) for name in _OF_GATES},
+        }
         if self.rules.tensorflow:
             for name in ("w_second", "m_second", "g_second"):
                 arrays[name][:] = 1
@@ -307,14 +315,15 @@ class Training:
         """The rows: each x once, each target once."""
         recipe, dtype, tiles = self.plan.recipe, self.plan.dtype, self.tiles
         xs: dict[Hashable, Array] = {}
-        targets: dict[Hashable, int] = {}
-        ys, weights, sets, target = [], [], [0], []
+        targets: dict[Source, int] = {}
+        ys: list[Array] = []
+        weights: list[Array] = []
+        sets, target = [0], []
         scaled = recipe.loss != "mse"
         for n, source in enumerate(sources):
-            key: Hashable = source
-            if key not in targets:
+            if source not in targets:
                 rows = source.load()
-                targets[key] = len(ys)
+                targets[source] = len(ys)
                 ys.append(tiles.cut(rows.y, 0.0, dtype))
                 if scaled:
                     weights.append(tiles.cut(loss_weights(recipe, rows.y), 0.0, dtype))
@@ -323,7 +332,7 @@ class Training:
                     xs[source.x_key] = tiles.cut(rows.x, 1.0, dtype) + np.dtype(dtype).type(0)
                     if n:
                         sets.append(n)
-            target.append(targets[key])
+            target.append(targets[source])
         sets.append(len(sources))
         x = np.concatenate(list(xs.values()))
         if not scaled:
@@ -331,26 +340,26 @@ class Training:
             counts = np.array([batch, tiles.rows - (tiles.batches - 1) * batch])
             weights = [(np.arange(tiles.row_blocks * tiles.size) < counts[:, None]).astype(dtype)]
         outputs = len(ys[0]) * self.network.widths[-1] * tiles.size if self.probe else 0
-        return dict(
-            x=x.reshape(-1), y=np.concatenate(ys).reshape(-1), weight=np.concatenate(weights).reshape(-1),
-            scaled=scaled, zeros=(x == 0).any(axis=(1, 2)), sets=np.array(sets), target=np.array(target),
-            rows=tiles.rows, batch=min(tiles.batch, tiles.rows), row_blocks=tiles.row_blocks,
-            outputs=self._zeros(outputs), keeps_outputs=self.probe, data_sets=len(sets) - 1,
-        )  # fmt: skip
+        return {
+            "x": x.reshape(-1), "y": np.concatenate(ys).reshape(-1), "weight": np.concatenate(weights).reshape(-1),
+            "scaled": scaled, "zeros": (x == 0).any(axis=(1, 2)), "sets": np.array(sets), "target": np.array(target),
+            "rows": tiles.rows, "batch": min(tiles.batch, tiles.rows), "row_blocks": tiles.row_blocks,
+            "outputs": self._zeros(outputs), "keeps_outputs": self.probe, "data_sets": len(sets) - 1,
+        }  # fmt: skip
 
     def _optimizer(self) -> dict[str, Any]:
         """Adam's bias corrections by step, as long as they differ from 1."""
         steps = np.arange(1, 3 * self.steps + 1, dtype=np.float64)
         rules = self.rules
         if not rules.adam:
-            return dict(correction1=np.ones(1), correction2=np.ones(1), corrections=1)
+            return {"correction1": np.ones(1), "correction2": np.ones(1), "corrections": 1}
         slowest = max(rules.beta1, rules.beta2)
         enough = ceil(np.log(1e-17) / np.log(slowest)) if slowest > 0 else 1
         steps = steps[: max(enough, 1)]
-        return dict(
-            correction1=1.0 / (1.0 - rules.beta1**steps), correction2=1.0 / np.sqrt(1.0 - rules.beta2**steps),
-            corrections=len(steps),
-        )  # fmt: skip
+        return {
+            "correction1": 1.0 / (1.0 - rules.beta1**steps), "correction2": 1.0 / np.sqrt(1.0 - rules.beta2**steps),
+            "corrections": len(steps),
+        }  # fmt: skip
 
     def _record(self) -> dict[str, Any]:
         """The clocks and the history."""
@@ -360,14 +369,14 @@ class Training:
         if rules.look_every and rules.epochs > rules.look_every:
             kept = self.steps if rules.look_all else min(self.steps, rules.look_window + 1)
         starts = np.stack([self.plan.starts(index) for index in self.indices])
-        return dict(
-            clock=np.zeros((members, 6), np.int64), alive=np.ones(members, np.bool_),
-            history=self._zeros(kept, columns), history_steps=kept, columns=columns,
-            moments=np.zeros((members, 4)), marks=np.full((members, 3), -2, np.int64),
-            epoch_sum=np.zeros(members), epoch_loss=np.zeros((members, rules.epochs)),
-            restarts=np.zeros((members, starts.shape[1]), np.int64), starts=starts,
-            w_index=self.layout.w_index, m_index=self.layout.m_index, g_index=self.layout.g_index,
-        )  # fmt: skip
+        return {
+            "clock": np.zeros((members, 6), np.int64), "alive": np.ones(members, np.bool_),
+            "history": self._zeros(kept, columns), "history_steps": kept, "columns": columns,
+            "moments": np.zeros((members, 4)), "marks": np.full((members, 3), -2, np.int64),
+            "epoch_sum": np.zeros(members), "epoch_loss": np.zeros((members, rules.epochs)),
+            "restarts": np.zeros((members, starts.shape[1]), np.int64), "starts": starts,
+            "w_index": self.layout.w_index, "m_index": self.layout.m_index, "g_index": self.layout.g_index,
+        }  # fmt: skip
 
     def _places(self, p: int) -> Iterator[tuple[NDArray[np.int64], Array, NDArray[np.int64]]]:
         """For W_hat, M_hat and G of member p: packed indices, the array of the state, indices in it."""
@@ -397,7 +406,7 @@ class Training:
             if stop.is_set():
                 return False
             began, upto = perf_counter(), min(step + pace, self.steps)
-            going = cpu.train(*self.records, step, upto)
+            going = _train(*self.records, step, upto)
             advance((upto - step) * len(self.indices))
             seconds = max(perf_counter() - began, 1e-6)
             pace = max(1, min(4 * pace, int((upto - step) * _PATIENCE / seconds)))
@@ -405,7 +414,7 @@ class Training:
         return True
 
     def first_step(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        cpu.train(*self.records, 0, 1)
+        _train(*self.records, 0, 1)
         gradient = np.zeros(self.network.size)
         moments = [self.arrays[name] for name in ("w_first", "m_first", "g_first")]
         for (packed, _, places), moment in zip(self._places(0), moments, strict=True):

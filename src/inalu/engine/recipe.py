@@ -178,7 +178,8 @@ class Recipe:
         ``mse``: the mean over rows and outputs of (prediction - y)². ``scaled``: each term times
         1 / (median|y|² + y²), the median over the training rows of that output, so that y's unit cancels.
         ``sampson``: as scaled, with 1 / (median|y|² + y² + Σ_i (∂prediction/∂h_i)²·Σ_i h_i²/I) where h
-        are the I inputs of the last layer; the weight counts as a constant in the gradient. A row on which the prediction is very sensitive, as next to a pole, cannot rule.
+        are the I inputs of the last layer; the weight counts as a constant in the gradient. A row on which
+        the prediction is very sensitive, as next to a pole, cannot rule.
         ``paths``: each path of the last layer is fitted for itself, weighted by its gate:
         g·log(1 + u_a) + (1 - g)·log(1 + u_m) with u_a = (a - y)² / (median|y|² + y²) and
         u_m = (z - log max(|y|, ε))²·y² / (median|y|² + y²), z the sum in log space, without bound or sign.
