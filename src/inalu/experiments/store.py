@@ -58,8 +58,7 @@ class Store:
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> with Store.write(pathlib.Path(folder.name) / "runs.sqlite") as store:
+    >>> with tempfile.TemporaryDirectory() as folder, Store.write(pathlib.Path(folder) / "runs.db") as store:
     ...     store.keys()
     set()
     """
