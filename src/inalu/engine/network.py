@@ -127,7 +127,8 @@ class Network:
         ]
         module: nn.Sequential = torch.nn.Sequential(*layers)
         if parameters is not None:
-            module.to(torch.from_numpy(np.asarray(parameters)).dtype)
+            # An empty array: torch warns of read-only ones, and a result's parameters are.
+            module.to(torch.from_numpy(np.empty(0, np.asarray(parameters).dtype)).dtype)
             for layer, values in zip(layers, self.unpack(parameters), strict=True):
                 named = dict(layer.named_parameters())
                 if set(named) != set(values):
