@@ -195,6 +195,8 @@ def _gaps(recipe: str, summaries: Sequence[ExperimentSummary]) -> tuple[Gap, ...
     treatment = treatments().get(recipe)
     found = []
     for name, experiment in EXPERIMENTS.items():
+        if experiment.asked_for and name not in have:
+            continue
         wanted: int | None = None
         present = len(have.get(name, ()))
         if treatment is not None and experiment.needs is None:

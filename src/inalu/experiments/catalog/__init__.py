@@ -9,6 +9,7 @@ from inalu.errors import InvalidArgument, check_choice
 from inalu.experiments.catalog.ablation import ABLATION
 from inalu.experiments.catalog.arithmetic import EXP1, EXP2
 from inalu.experiments.catalog.challenges import EXPERIMENT as CHALLENGES
+from inalu.experiments.catalog.departures import EXPERIMENT as DEPARTURES
 from inalu.experiments.catalog.functions import EXP3, EXP4, REGULARIZATION
 from inalu.experiments.catalog.images import MNIST
 from inalu.experiments.catalog.model import Experiment as Experiment
@@ -22,13 +23,25 @@ from inalu.experiments.catalog.treatments import treatments as treatments
 EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
     {
         experiment.name: experiment
-        for experiment in (EXP1, EXP2, EXP3, EXP4, REGULARIZATION, CHALLENGES, ABLATION, STABILITY, MNIST)
+        for experiment in (
+            EXP1,
+            EXP2,
+            EXP3,
+            EXP4,
+            REGULARIZATION,
+            CHALLENGES,
+            ABLATION,
+            DEPARTURES,
+            STABILITY,
+            MNIST,
+        )
     }
 )
 
 
 def choose(names: Iterable[str]) -> tuple[Experiment, ...]:
-    """Return experiments by name, in the order of the catalogue; ``all`` is every one.
+    """Return experiments by name, in the order of the catalogue; ``all`` is every one but those that
+    must be asked for.
 
     Raises
     ------
@@ -40,4 +53,4 @@ def choose(names: Iterable[str]) -> tuple[Experiment, ...]:
         raise InvalidArgument(f"name an experiment: {', '.join(EXPERIMENTS)}, or all.")
     for name in wanted:
         check_choice("experiment", name, (*EXPERIMENTS, "all"))
-    return tuple(e for e in EXPERIMENTS.values() if "all" in wanted or e.name in wanted)
+    return tuple(e for e in EXPERIMENTS.values() if e.name in wanted or ("all" in wanted and not e.asked_for))

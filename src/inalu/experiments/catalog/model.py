@@ -145,6 +145,8 @@ class Experiment:
         Entries → what it measures besides counts.
     needs
         What must be there besides the core: ``torch`` or ``data``.
+    asked_for
+        Whether it runs only when it is named: ``all`` leaves it out.
     lines
         First and last line of the paper's TeX source that describe it.
     """
@@ -160,6 +162,7 @@ class Experiment:
     cases: Callable[[Experiment, Treatment, Selection], Iterator[Case]]
     measures: Callable[[Sequence[Entry]], dict[str, Any]] = field(default=lambda entries: {})
     needs: str | None = None
+    asked_for: bool = False
 
     def runs(self, treatment: Treatment, selection: Selection | None = None) -> tuple[Case, ...]:
         """Return the runs of this experiment under a treatment, or of a part of it."""
