@@ -148,7 +148,7 @@ def check(rules: Any, source: Any, **reading: Any) -> Audit:
     table = read_table(source, **reading)
     lookup = lookup_of(table)
     order = {name: at for at, name in enumerate(table.names)}
-    bench = Bench(lookup, max(len(table.columns), 2))
+    bench = Bench(lookup, order)
     chosen = []
     for number, rule in enumerate(loaded.rules, start=1):
         _has_columns(rule, number, table)
@@ -212,7 +212,7 @@ class _Run:
         lookup = lookup_of(table)
         search = Search.over(table.names, lookup, seed=seed, targets=targets)
         # A table that is searched as a whole is also weighed only once.
-        full = search.bench if search.view.rows == table.rows else Bench(lookup, search.bench.columns)
+        full = search.bench if search.view.rows == table.rows else Bench(lookup, search.bench.places)
         order = {name: at for at, name in enumerate(table.names)}
         return cls(table, search, full, order, names, seed, on_relation, progress)
 

@@ -22,12 +22,48 @@ _DENOMINATORS = frozenset(
     {*range(1, 13), 14, 15, 16, 18, 20, 21, 24, 28, 30, 32, 36, 48, 52, 60, 64, 90, 360, 365}
 )
 _MEANS = 100
-# Multiples of pi, to the precision of a double, and the bits that naming one takes.
+# Multiples of pi, to the precision of a double, and numbers that convert units: names for long constants.
 _PI = tuple(
     Fraction(repr(math.pi)) * Fraction(*ratio)
     for ratio in ((1, 1), (2, 1), (4, 1), (1, 2), (1, 4), (4, 3), (1, 3), (1, 6), (1, 180))
 )
-_NAMED_BITS = 9.0
+_UNITS = tuple(
+    Fraction(text)
+    for text in (
+        # Miles, nautical miles, feet and inches; pounds and ounces; gallons (US and imperial), acres, square miles.
+        *("1.609344", "1.852", "0.3048", "2.54", "0.45359237", "28.349523125", "3.785411784", "4.54609"),
+        *("0.40468564224", "2.589988110336"),
+        # Body-mass index in pounds and inches; days in a year; absolute temperature; calories, horse power; seconds.
+        *("703", "365.25", "273.15", "459.67", "4.184", "745.7", "9.80665", "86400"),
+    )
+)
+# The bits of saying which: two digits are shorter, four are not.
+_NAMED = {one: 9.0 for value in _PI for one in (value, 1 / value)} | {
+    one: 14.0 for value in _UNITS for one in (value, 1 / value)
+}
+
+
+def named(value: Fraction) -> bool:
+    """Whether a constant has a name: a multiple of pi, a conversion of units.
+
+    Examples
+    --------
+    >>> named(Fraction("1.609344")), named(Fraction("1.6093"))
+    (True, False)
+    """
+    return value in _NAMED
+
+
+def mantissa(value: Fraction) -> int | None:
+    """The digits of a decimal as a whole number, or None where it has no end.
+
+    Examples
+    --------
+    >>> mantissa(Fraction("0.0450")), mantissa(Fraction(1200)), mantissa(Fraction(1, 3))
+    (45, 12, None)
+    """
+    decimal = _decimal(value)
+    return None if decimal is None else decimal[0]
 
 
 def bits(constant: Fraction) -> float:
@@ -45,8 +81,12 @@ def bits(constant: Fraction) -> float:
     if constant == 0:
         return 1.0
     value = abs(constant)
-    if value in _PI:
-        return _NAMED_BITS
+    if value in _NAMED:
+        return min(_NAMED[value], _written_bits(value))
+    return _written_bits(value)
+
+
+def _written_bits(value: Fraction) -> float:
     as_fraction = 2 * math.log2(value.numerator) + 2 * math.log2(value.denominator) + 3
     decimal = _decimal(value)
     if decimal is None:
@@ -95,9 +135,7 @@ def simplest(low: float, high: float) -> Fraction:
     options = [decimal]
     if fraction.denominator in _DENOMINATORS or (fraction.numerator == 1 and fraction.denominator <= _MEANS):
         options.append(fraction)
-    # Pi is only meant where nothing much shorter would do.
-    if bits(min(options, key=bits)) > _NAMED_BITS:
-        options += [named for named in _PI if low <= named <= high]
+    options += sorted((one for one in _NAMED if low <= one <= high), key=_written_bits)
     return min(options, key=bits)
 
 

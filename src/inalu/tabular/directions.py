@@ -25,7 +25,8 @@ def directions(
     form = linear(formula) or monomial(formula)
     if form is not None:
         found = [(target, form.expression(order))]
-        for name in formula.columns:
+        # What cancels in the form is no column of it, though the formula names it.
+        for name in form.columns:
             solved = form.solved(target, name) if derived or base(name) == name else None
             if solved is not None:
                 found.append((name, solved.expression(order)))

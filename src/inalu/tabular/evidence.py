@@ -9,13 +9,14 @@ candidates that were looked at are paid for in the same bits.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inalu.expression import Constant, Expression, Power, Product, Sum
+from inalu.expression import Column, Constant, Expression, Power, Product, Sum
 from inalu.tabular import constants
 from inalu.tabular.bounds import Prediction, predict
 from inalu.tabular.derived import Lookup
@@ -25,6 +26,9 @@ Mask = NDArray[np.bool_]
 
 # What a column costs in a formula beyond its choice: fewer columns are simpler in small tables too.
 _COLUMN_BITS = 2.0
+# The row before, or a running sum, instead of the column itself.
+_DERIVED_BITS = 2.0
+_TERM_BITS = 1.5
 # No single row counts for more than this, so that a few long numbers are not a proof.
 MOST_BITS_PER_ROW = 16.0
 # A row is trivial when a cell of the target's column would fit its window by chance this often.
@@ -162,25 +166,63 @@ class Measure:
         return int((self.checked & ~self.trivial).sum())
 
 
-def formula_bits(formula: Expression, columns: int) -> float:
-    """The bits it takes to write a formula down, for a table of so many columns.
+def formula_bits(formula: Expression, places: Mapping[str, int]) -> float:
+    """The bits it takes to write a formula down, over a table whose columns stand at these places.
+
+    Columns that stand side by side and are added up cost their first and their last one: twelve months are as
+    short as two.
 
     Examples
     --------
+    >>> table = {name: at for at, name in enumerate("abcdefghijklmnop")}
     >>> short, long = Expression.parse("a + b"), Expression.parse("a + 1.37 * b")
-    >>> formula_bits(short, 16) < formula_bits(long, 16)
+    >>> formula_bits(short, table) < formula_bits(long, table)
+    True
+    >>> beside, apart = Expression.parse("a + b + c + d"), Expression.parse("a + c + e + g")
+    >>> formula_bits(beside, table) < formula_bits(apart, table)
     True
     """
     if isinstance(formula, Constant):
         return constants.bits(formula.value)
     if isinstance(formula, Sum):
-        return sum(formula_bits(term, columns) + 1.5 for term in formula.terms)
+        return _sum_bits(formula.terms, places)
     if isinstance(formula, Product):
-        return sum(formula_bits(factor, columns) + 1.0 for factor in formula.factors)
+        return sum(formula_bits(factor, places) + 1.0 for factor in formula.factors)
     if isinstance(formula, Power):
         cost = 0.5 if formula.exponent == -1 else 2.0
-        return formula_bits(formula.base, columns) + cost
-    return math.log2(max(columns, 2)) + _COLUMN_BITS
+        return formula_bits(formula.base, places) + cost
+    derived = isinstance(formula, Column) and formula.name not in places
+    return math.log2(max(len(places), 2)) + _COLUMN_BITS + (_DERIVED_BITS if derived else 0.0)
+
+
+def _sum_bits(terms: Sequence[Expression], places: Mapping[str, int]) -> float:
+    """The bits of a sum; runs of neighbouring columns are told by their ends."""
+    plain = sorted(
+        places[term.name] for term in terms if isinstance(term, Column) and term.name in places
+    )
+    column = math.log2(max(len(places), 2)) + _COLUMN_BITS + _TERM_BITS
+    total = 0.0
+    for run in _runs(plain):
+        total += column * min(run, 2)
+    rest = [term for term in terms if not (isinstance(term, Column) and term.name in places)]
+    return total + sum(formula_bits(term, places) + _TERM_BITS for term in rest)
+
+
+def _runs(places: Sequence[int]) -> list[int]:
+    """The lengths of the stretches of consecutive numbers.
+
+    Examples
+    --------
+    >>> _runs([1, 2, 3, 7, 9, 10])
+    [3, 1, 2]
+    """
+    lengths: list[int] = []
+    for at, place in enumerate(places):
+        if at and place == places[at - 1] + 1:
+            lengths[-1] += 1
+        else:
+            lengths.append(1)
+    return lengths
 
 
 def entropy(share: float) -> float:
@@ -195,7 +237,7 @@ def measure(
     formula: Expression,
     lookup: Lookup,
     *,
-    columns: int,
+    places: Mapping[str, int],
     tried: float = 1.0,
     rounded: str | None = None,
 ) -> Measure:
@@ -208,7 +250,7 @@ def measure(
     checked = np.isfinite(target.values - prediction.value) & np.isfinite(prediction.radius)
     rows = max(int(checked.sum()), 1)
     weight = _independent_rows(formula, target, lookup, checked) / rows
-    paid = formula_bits(formula, columns) + math.log2(max(tried, 1.0))
+    paid = formula_bits(formula, places) + math.log2(max(tried, 1.0))
     options = {
         "all": prediction.radius,
         "fractions": prediction.radius_counts,

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from inalu.expression import Column, Constant, Expression, Product, Sum
 from inalu.tabular import evidence
 from inalu.tabular.bounds import predict
-from inalu.tabular.derived import Lookup, base
+from inalu.tabular.derived import Lookup, base, place
 from inalu.tabular.directions import directions
 from inalu.tabular.evidence import Measure, Target
-from inalu.tabular.forms import Linear, Monomial, linear, monomial
+from inalu.tabular.fitted import regression
+from inalu.tabular.forms import Linear, Monomial, factored, linear, monomial
 from inalu.tabular.orientation import exact_share
 from inalu.tabular.search.pairs import fit_constants
 
@@ -58,14 +59,14 @@ class Bench:
     ----------
     lookup : Lookup
         Cells by name.
-    columns : int
-        The number of columns that formulas choose from.
+    places : mapping
+        The columns that formulas choose from, and where they stand in the table.
     tried : float
         Candidates looked at so far; each audit counts its own.
     """
 
     lookup: Lookup
-    columns: int
+    places: Mapping[str, int]
     tried: float = 1.0
     _targets: dict[str, Target] = field(default_factory=dict)
     _weighed: dict[tuple[str, Expression, str | None], Finding] = field(default_factory=dict)
@@ -118,11 +119,11 @@ class Bench:
     def _weigh(self, target: str, formula: Expression, found_by: str, rounded: str | None) -> Finding:
         prepared = self.target(target)
         result = evidence.measure(
-            prepared, formula, self.lookup, columns=self.columns, tried=self.tried, rounded=rounded
+            prepared, formula, self.lookup, places=self.places, tried=self.tried, rounded=rounded
         )
         asked = result.checked & ~result.trivial
         exact = exact_share(result.residual, prepared.halves, result.prediction.noise, asked & result.holding)
-        length = evidence.formula_bits(formula, self.columns)
+        length = evidence.formula_bits(formula, self.places)
         return Finding(target, formula, found_by, result, exact, length, self._objection(result, formula))
 
     def _objection(self, result: Measure, formula: Expression) -> str:
@@ -137,15 +138,35 @@ class Bench:
             return "it allows almost any value"
         if evidence.approximate(result) or evidence.structured(result, formula):
             return "it is near the values without being their formula"
+        if self._regression(result, formula):
+            return "its constants are fitted, and as long as the rows allow"
         return ""
+
+    def _regression(self, result: Measure, formula: Expression) -> bool:
+        rows = np.flatnonzero(result.holding & ~result.trivial)
+        cells = {name: self.lookup(name)[0][rows] for name in formula.columns}
+        row_bits = result.gross / max(result.weight * result.rows_nontrivial, 1.0)
+        return regression(formula, cells, result.tolerance[rows], row_bits)
+
+    def with_constants(self, target: str, formula: Expression, found_by: str) -> list[Finding]:
+        """A formula weighed as it is, and with the constant factors that suit its rows better."""
+        found = [self.weigh(target, formula, found_by)]
+        factor, rest = factored(formula)
+        if factor != 1:
+            found += [self.weigh(target, other, found_by) for other in self._refitted(found[0], rest)]
+        return found
 
     def needed(self, finding: Finding, order: Mapping[str, int]) -> str:
         """What speaks against a formula as a whole: luck in shuffled rows, or an operand that it can do without."""
+        if step := stepwise(finding.target, finding.formula):
+            if self.weigh(finding.target, step, finding.found_by).reason:
+                return "it does not hold from one row to the next"
         if self.shuffled(finding) > MOST_SHUFFLED * finding.measure.share_nontrivial:
             return "shuffled rows fit almost as well"
         for name in finding.formula.columns:
             for simpler in without(finding.formula, name):
-                for option in [simpler, *self._refitted(finding, simpler)]:
+                scaled = [] if isinstance(simpler, Sum) else self._refitted(finding, simpler)
+                for option in [simpler, *scaled]:
                     if finding.target in option.columns:
                         continue
                     other = self.weigh(finding.target, option, finding.found_by)
@@ -169,8 +190,6 @@ class Bench:
 
     def _refitted(self, finding: Finding, simpler: Expression) -> list[Expression]:
         """The simpler formula times the constants that suit it best."""
-        if isinstance(simpler, Sum):
-            return []
         values, halves = self.lookup(finding.target)
         prediction = predict(simpler, self.lookup)
         found = fit_constants(prediction.value, prediction.radius, values, halves, finding.measure.holding)
@@ -188,6 +207,24 @@ class Bench:
         difference = np.abs(target.values[rows] - predicted.value[rows][order])
         allowed = target.halves[rows] + (result.tolerance - target.halves)[rows][order]
         return float((difference <= allowed)[asked].mean())
+
+
+def stepwise(target: str, formula: Expression) -> Expression | None:
+    """What a running sum says about one row and the row before; None where a formula has no running sum.
+
+    A column that grows slowly agrees with many running sums, because all of them grow; only the true one grows
+    by the right amount in every row.
+
+    Examples
+    --------
+    >>> print(stepwise("total", Expression.parse("2 * `cumsum(paid)`")))
+    `total[-1]` + 2 * paid
+    """
+    form = linear(formula)
+    if form is None or not all(place(name).running for name in form.columns):
+        return None
+    steps = Linear({base(name): weight for name, weight in form.weights.items()})
+    return Expression.column(f"{target}[-1]") + steps.expression()
 
 
 def without(formula: Expression, name: str) -> list[Expression]:
@@ -243,8 +280,8 @@ def operands_of(formula: Expression) -> tuple[str, ...]:
 
 
 def best_first(findings: Iterable[Finding]) -> list[Finding]:
-    """Findings from the most to the least credible way to compute things: exact ones first, then short ones."""
-    return sorted(findings, key=lambda f: (f.exact < 0.9, f.length, -f.measure.bits, str(f)))
+    """Findings from the shortest to the longest: what follows from short formulas need not be said at length."""
+    return sorted(findings, key=lambda f: (f.length, -f.measure.bits, str(f)))
 
 
 def common_rows(names: Iterable[str], lookup: Lookup, count: int) -> Mapping[str, np.ndarray] | None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from inalu.expression import Column, Constant, Expression, Power, Product, Sum
+from inalu.expression import Column, Constant, Expression, Power, Product, Sum, multiply
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
 
@@ -44,6 +44,11 @@ class Linear:
             total = total + term
         return _scaled(shared, total)
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns with a weight."""
+        return tuple(self.weights)
+
     def solved(self, target: str, name: str) -> Linear:
         """The sum for ``name`` from ``target = self``."""
         weight = self.weights[name]
@@ -73,18 +78,22 @@ class Monomial:
             product = product * factor
         return _scaled(self.constant, product)
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns with an exponent."""
+        return tuple(self.exponents)
+
     def solved(self, target: str, name: str) -> Monomial | None:
         """The monomial for ``name`` from ``target = self``; None where that needs a root of the constant."""
         exponent = self.exponents[name]
-        if exponent not in (1, -1) and self.constant != 1:
+        power = -1 / exponent
+        if power.denominator != 1 and self.constant != 1:
             return None
-        others = {column: -value / exponent for column, value in self.exponents.items() if column != name}
-        others[target] = 1 / exponent
+        others = {column: value * power for column, value in self.exponents.items() if column != name}
+        others[target] = -power
         if any((2 * value).denominator != 1 for value in others.values()):
             return None
-        return Monomial(
-            others, self.constant**-1 if exponent == 1 else self.constant if exponent == -1 else ONE
-        )
+        return Monomial(others, self.constant ** int(power) if self.constant != 1 else ONE)
 
 
 def _place(order: Mapping[str, int] | None, name: str) -> tuple[int, str]:
@@ -195,6 +204,30 @@ def monomial(formula: Expression) -> Monomial | None:
             return None
     kept = {name: exponent for name, exponent in exponents.items() if exponent}
     return Monomial(kept, constant) if kept else None
+
+
+def factored(formula: Expression) -> tuple[Fraction, Expression]:
+    """The constant factor of a formula, and the rest.
+
+    Examples
+    --------
+    >>> factor, rest = factored(Expression.parse("100 * (a - b) / b"))
+    >>> print(factor, "|", rest)
+    100 | (a - b) / b
+    """
+    if isinstance(formula, Product):
+        values = [constant_value(part) for part in formula.factors]
+        factor = ONE
+        for value in values:
+            factor *= ONE if value is None else value
+        rest = [part for part, value in zip(formula.factors, values, strict=True) if value is None]
+        return factor, multiply(rest) if rest else Constant(ONE)
+    form = linear(formula)
+    if form is None or form.constant or len({abs(weight) for weight in form.weights.values()}) != 1:
+        return ONE, formula
+    shared = abs(next(iter(form.weights.values())))
+    rest_form = Linear({name: weight / shared for name, weight in form.weights.items()})
+    return shared, rest_form.expression()
 
 
 def implied(new: Sequence[Fraction], known: Sequence[Sequence[Fraction]]) -> bool:

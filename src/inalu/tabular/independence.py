@@ -7,7 +7,7 @@ Newton's method. The new relation follows when it holds again at these points.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inalu.expression import Expression
-from inalu.tabular.forms import Linear, implied, linear, monomial
+from inalu.tabular.forms import Linear, Monomial, implied, linear, monomial
 
 Array = NDArray[np.float64]
 
@@ -61,33 +61,68 @@ def follows_exactly(new: Equation, accepted: Sequence[Equation]) -> bool:
 
 
 def remainders(new: Equation, accepted: Sequence[Equation]) -> list[Equation]:
-    """What is left of a weighted sum when one of the accepted sums that share two columns with it is taken out.
+    """What is left of an equation when an accepted one of its kind that shares columns with it is taken out.
+
+    The kinds are weighted sums, where two columns have to be shared, and products of powers.
 
     Examples
     --------
     >>> sums = [Equation("t", Expression.parse("a + b")), Equation("t", Expression.parse("1.1 * a + 0.8 * b"))]
     >>> [f"{rest.target} = {rest.formula}" for rest in remainders(sums[1], sums[:1])]
     ['b = t / 3', 'a = 2 * t / 3', 'a = 2 * b']
+    >>> both = [Equation("n", Expression.parse("a * b")), Equation("n", Expression.parse("3 * a * c"))]
+    >>> [f"{rest.target} = {rest.formula}" for rest in remainders(both[1], both[:1])]
+    ['b = 3 * c', 'b = 3 * c']
     """
-    own = _linear_vector(new)
-    if own is None:
-        return []
     found = []
     for equation in accepted:
-        other = _linear_vector(equation)
-        if other is None or len((set(own) & set(other)) - {""}) < 2:
+        shared = sorted(set(new.columns) & set(equation.columns))
+        found += _left_of_sums(new, equation, shared) if len(shared) > 1 else []
+        found += _left_of_products(new, equation, shared)
+    return found
+
+
+def _left_of_sums(new: Equation, other: Equation, shared: Sequence[str]) -> Iterator[Equation]:
+    own, known = _linear_vector(new), _linear_vector(other)
+    if own is None or known is None:
+        return
+    for pivot in shared:
+        if not known.get(pivot) or not own.get(pivot):
             continue
-        for pivot in sorted(name for name in set(own) & set(other) if name and own[name] and other[name]):
-            factor = own[pivot] / other[pivot]
-            rest = {name: own.get(name, ZERO) - factor * other.get(name, ZERO) for name in {*own, *other}}
-            named = {name: weight for name, weight in rest.items() if weight and name}
-            if len(named) < 2:
-                continue
+        factor = own[pivot] / known[pivot]
+        rest = {name: own.get(name, ZERO) - factor * known.get(name, ZERO) for name in {*own, *known}}
+        named = {name: weight for name, weight in rest.items() if weight and name}
+        if len(named) > 1:
             target = min(named)
             weights = {name: -weight / named[target] for name, weight in named.items() if name != target}
             form = Linear(weights, -rest.get("", ZERO) / named[target])
-            found.append(Equation(target, form.expression()))
-    return found
+            yield Equation(target, form.expression())
+
+
+def _left_of_products(new: Equation, other: Equation, shared: Sequence[str]) -> Iterator[Equation]:
+    own, known = monomial(new.formula), monomial(other.formula)
+    if own is None or known is None:
+        return
+    # Products as powers that multiply to one: target ** -1 * constant * columns.
+    powers = {**own.exponents, new.target: own.exponents.get(new.target, ZERO) - 1}
+    others = {**known.exponents, other.target: known.exponents.get(other.target, ZERO) - 1}
+    for pivot in shared:
+        if not powers.get(pivot) or not others.get(pivot):
+            continue
+        factor = powers[pivot] / others[pivot]
+        if factor.denominator != 1:
+            continue
+        rest = {name: powers.get(name, ZERO) - factor * others.get(name, ZERO) for name in {*powers, *others}}
+        named = {name: power for name, power in rest.items() if power}
+        constant = own.constant / known.constant ** int(factor)
+        target = next((name for name in sorted(named) if abs(named[name]) == 1), None)
+        if target is not None and len(named) > 1 and constant > 0:
+            sign = -named[target]
+            form = Monomial(
+                {name: power * sign for name, power in named.items() if name != target},
+                constant if sign > 0 else 1 / constant,
+            )
+            yield Equation(target, form.expression())
 
 
 def _linear_vector(equation: Equation) -> dict[str, Fraction] | None:

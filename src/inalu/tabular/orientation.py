@@ -7,7 +7,7 @@ directions are exact, headers and the form of the formula decide.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -100,6 +100,7 @@ def rank(
     directions: Sequence[tuple[str, Expression, float, float]],
     order: Mapping[str, int],
     negative: Mapping[str, bool],
+    filled: Callable[[str], np.ndarray],
 ) -> list[int]:
     """Sort the directions of one relation, the one a person would write first.
 
@@ -111,6 +112,8 @@ def rank(
         The place of each column in the table.
     negative : mapping
         Whether a column has negative cells.
+    filled : callable
+        The rows in which a column has a value, by its name in formulas.
     """
     best = max(exact for _, _, exact, _ in directions)
     scores = []
@@ -124,11 +127,21 @@ def rank(
             score += 1.5
         elif places and order[target] < min(places):
             score += 0.5
-        # A cell is computed from the row before, not the other way round.
+        # A balance is computed from the row before, unless what is added to it looks computed.
         if any(base(name) == target for name in formula.columns):
-            score += 4.0
+            score += -4.0 if _change(target, formula, filled) else 4.0
         scores.append((exact < best - SAME, -round(score, 6), at))
     return [at for _, _, at in sorted(scores)]
+
+
+def _change(target: str, formula: Expression, filled: Callable[[str], np.ndarray]) -> bool:
+    """Whether the column that is added to the row before is empty wherever there is no row before: a difference."""
+    others = [name for name in formula.columns if base(name) != target]
+    own = [name for name in formula.columns if base(name) == target]
+    if len(others) != 1:
+        return False
+    without = filled(target) & ~np.logical_and.reduce([filled(name) for name in own])
+    return bool(without.any()) and not bool((without & filled(others[0])).any())
 
 
 def exact_share(residual: np.ndarray, halves: np.ndarray, noise: np.ndarray, asked: np.ndarray) -> float:

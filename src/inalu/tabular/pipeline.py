@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inalu.errors import check_choice
-from inalu.tabular import evidence
+from inalu.tabular import evidence, forms
 from inalu.tabular.derived import Lookup
 from inalu.tabular.findings import Bench, Finding
+from inalu.tabular.fitted import distinct
+
 from inalu.tabular.search import linear, pairs, products, ranges, ratios, sequence, triples
 from inalu.tabular.search.view import Candidate, Stage, View
 
@@ -24,12 +26,14 @@ STAGES: dict[str, tuple[Stage, ...]] = {
     "robust": (linear.robust_sums, products.robust_products, ratios.robust_ratios),
     "ratios": (ratios.ratios,),
     "triples": (triples.triples,),
-    "sequences": (sequence.sequences,),
+    "sequences": (sequence.neighbours, sequence.balances, sequence.sums_so_far),
 }
 # Searched for all columns; the others only for columns that nothing explains yet.
-FOR_ALL = frozenset({"pairs", "sums", "ranges"})
+FOR_ALL: frozenset[Stage] = frozenset({pairs.pairs, linear.sums, ranges.ranges, sequence.neighbours})
 # A column with a formula that holds in this share of rows needs no further search.
 EXPLAINED = 0.97
+# The share of rows in which a formula with constants has to hold with its operands as printed.
+SURELY_EXACT = 0.9
 # Larger tables are searched on some of their rows; every finding is then verified on all of them.
 SEARCHED_ROWS = 6000
 
@@ -86,23 +90,21 @@ class Search:
         view = View(tuple(names), values, halves, seed)
         wanted = set(names if targets is None else targets)
         chosen = [at for at, name in enumerate(names) if name in wanted]
-        return cls(view, Bench(lookup, max(len(names), 2)), chosen)
+        return cls(view, Bench(lookup, {name: at for at, name in enumerate(names)}), chosen)
 
     def run(self, stage: str) -> None:
         """Run one stage and weigh what it proposes."""
-        targets = self.targets
-        if stage not in FOR_ALL:
-            done = self.explained()
-            targets = [at for at in targets if self.view.names[at] not in done]
+        done = self.explained()
+        left = [at for at in self.targets if self.view.names[at] not in done]
         candidates: list[Candidate] = []
         for search in STAGES[stage]:
-            found = search(self.view, targets)
+            found = search(self.view, self.targets if search in FOR_ALL else left)
             candidates += found.candidates
             self.bench.tried += found.tried
         known = self.known()
-        for candidate in dict.fromkeys(candidates):
+        for candidate in dict.fromkeys(map(tidy, candidates)):
             columns = frozenset((candidate.target, *candidate.formula.columns))
-            length = evidence.formula_bits(candidate.formula, self.bench.columns)
+            length = evidence.formula_bits(candidate.formula, self.bench.places)
             # What is known in fewer columns and fewer bits needs no longer formula.
             if any(smaller < columns and bits <= length for smaller, bits in known):
                 continue
@@ -110,20 +112,35 @@ class Search:
                 self.findings.append(self.bench.weigh(candidate.target, candidate.formula, stage))
 
     def explained(self) -> set[str]:
-        """The columns that a credible formula gives in nearly all rows."""
+        """The columns that a sure formula gives in nearly all rows."""
         return {
-            finding.target
-            for finding in self.findings
-            if not finding.reason and finding.measure.share_nontrivial >= EXPLAINED
+            finding.target for finding in self.findings if sure(finding) and finding.measure.share >= EXPLAINED
         }
 
     def known(self) -> list[tuple[frozenset[str], float]]:
-        """The sets of columns that a credible formula ties together in all rows, with the formula's length."""
+        """The sets of columns that a sure formula ties together in all rows, with the formula's length."""
         return [
             (finding.columns, finding.length)
             for finding in self.findings
-            if not finding.reason and bool(finding.measure.holding[finding.measure.checked].all())
+            if sure(finding) and bool(finding.measure.holding[finding.measure.checked].all())
         ]
+
+
+def sure(finding: Finding) -> bool:
+    """Whether a credible formula needs no better one.
+
+    A formula with a fitted constant that holds only because the operands may be rounded may be near the
+    truth only: the search goes on.
+    """
+    return not finding.reason and (finding.exact >= SURELY_EXACT or not distinct(finding.formula))
+
+
+def tidy(candidate: Candidate) -> Candidate:
+    """The candidate without columns that cancel in its formula."""
+    form = forms.linear(candidate.formula) or forms.monomial(candidate.formula)
+    if form is None or set(form.columns) == set(candidate.formula.columns) or not form.columns:
+        return candidate
+    return replace(candidate, formula=form.expression())
 
 
 def sampled_rows(rows: int, seed: int) -> NDArray[np.intp]:

@@ -27,6 +27,10 @@ LONG_SHARE = 0.3
 FULL_SHARE = 0.7
 SHORT_SHARE = 0.5
 FEW = 8
+MOST_STORED = 5
+# Cells that a power of ten must have to count, and the fewest digits: short cells agree by luck.
+DECADE_CELLS = 3
+LEAST_STEADY = 6
 FARTHEST = 250
 # A column of whole numbers counts as rounded to tens, hundreds ... when so many different cells all end in
 # zeros.
@@ -74,6 +78,10 @@ def units(numerals: Numerals, texts: Texts, *, single: bool = False) -> Units:
     mantissa = numerals.mantissa[where]
     stripped = _significant(values[where], decimals, digits)
     noise = _noise(values[where], decimals, digits, texts, np.flatnonzero(where), single=single)
+    if noise == SINGLE_NOISE and (places := _stored_decimals(values[where])) is not None:
+        # 97.6 stored as float32 and printed as a double: 97.5999984741211.
+        half[where] = 0.5 * 10.0**-places + SINGLE_NOISE * size
+        return Units(half, places)
     if noise:
         # What is left of a cancelled sum is as wrong as its terms; float32 columns span more, so theirs
         # counts less.
@@ -141,6 +149,19 @@ def _noise(
     return SINGLE_NOISE if _short_singles(values, decimals, digits, texts, rows) else 0.0
 
 
+def _stored_decimals(values: NDArray[np.float64]) -> int | None:
+    """The few decimals that all cells have but for the noise of float32; None where they have more."""
+    room = 2 * SINGLE_NOISE * np.abs(values)
+    if np.unique(values).size < FEW:
+        return None
+    for places in range(MOST_STORED + 1):
+        if float(np.median(room)) > 0.01 * 10.0**-places:
+            return None
+        if (np.abs(values - np.round(values, places)) <= room).all():
+            return places
+    return None
+
+
 def _short_singles(
     values: NDArray[np.float64],
     decimals: NDArray[np.int64],
@@ -204,6 +225,8 @@ def _fixed_digits(
     filled = values != 0
     if filled.sum() < FEW:
         return None
+    if (steady := _steady_digits(np.abs(values[filled]), decimals[filled])) is not None:
+        return steady
     most = int(stripped[filled].max())
     some = decimals[filled]
     if not 2 <= most <= 9 or np.unique(some).size < 3:
@@ -213,6 +236,16 @@ def _fixed_digits(
     full = (stripped[filled] == most).mean()
     short = (some < some.max()).mean()
     return most if full >= FULL_SHARE and short >= SHORT_SHARE else None
+
+
+def _steady_digits(size: NDArray[np.float64], decimals: NDArray[np.int64]) -> int | None:
+    """The significant digits of a column whose longest cells lose one decimal for each power of ten, or None."""
+    powers = np.floor(np.log10(size)).astype(np.int64)
+    powers_seen = [power for power in np.unique(powers) if (powers == power).sum() >= DECADE_CELLS]
+    longest = {int(decimals[powers == power].max() + power + 1) for power in powers_seen}
+    if len(powers_seen) < 2 or len(longest) > 1:
+        return None
+    return next((most for most in longest if most >= LEAST_STEADY), None)
 
 
 def _round_zeros(size: NDArray[np.float64]) -> int:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from inalu.expression import Expression
-from inalu.tabular.derived import base
+import numpy as np
+
+from inalu.expression import Column, Expression
+from inalu.tabular.derived import Place, base, place
 from inalu.tabular.directions import directions
 from inalu.tabular.findings import Bench, Finding, best_first, common_rows
 from inalu.tabular.independence import POINTS, Equation, follows, remainders
@@ -17,6 +19,8 @@ MOST_EQUIVALENT = 6
 MARGIN = 6.0
 # Bits that a relation must save once the accepted ones are taken from it.
 LEAST_REST = 0.0
+# The share of rows in which a sharp formula holds with its operands as printed.
+SHARP = 0.9
 
 
 @dataclass(eq=False)
@@ -39,17 +43,17 @@ def select(bench: Bench, findings: Sequence[Finding], order: Mapping[str, int]) 
     order : mapping
         The place of each column in the table.
     """
-    negative = {name: bool((bench.lookup(name)[0] < 0).any()) for name in order}
+    negative = negatives(bench, order)
     groups: dict[frozenset[str], list[Finding]] = {}
     for finding in findings:
         if not finding.reason:
-            groups.setdefault(finding.columns, []).append(finding)
+            groups.setdefault(tied(finding.columns), []).append(finding)
     leaders = []
     for members in groups.values():
         best = _direct(bench, members, order, negative)
         if best is not None:
             leaders.append(best)
-    leaders = [one for one in leaders if not any(_repairs(other, one) for other in leaders)]
+    leaders = [one for one in leaders if not any(_repairs(bench, other, one) for other in leaders)]
     chosen: list[Chosen] = []
     for leader in in_order(leaders):
         _place(bench, leader, chosen, order)
@@ -61,18 +65,20 @@ def _direct(
 ) -> Finding | None:
     """The best direction of one relation, from all ways in which it was found or can be solved for."""
     options: dict[str, Finding] = {}
-    for finding in sorted(members, key=lambda f: (f.length, -f.measure.bits, str(f)))[:6]:
+    for finding in sorted(members, key=_key)[:6]:
         for target, formula in directions(finding.target, finding.formula, order):
             if target not in order:
                 continue
-            weighed = bench.weigh(target, formula, finding.found_by)
-            known = options.get(target)
-            if not weighed.reason and (known is None or _key(weighed) < _key(known)):
-                options[target] = weighed
+            # A constant that suits one direction may be too coarse for another.
+            for weighed in bench.with_constants(target, formula, finding.found_by):
+                known = options.get(target)
+                if not weighed.reason and (known is None or _key(weighed) < _key(known)):
+                    options[target] = weighed
     listed = list(options.values())
     if not listed:
         return None
-    ranked = rank([(f.target, f.formula, f.exact, f.length) for f in listed], order, negative)
+    forms = [(f.target, f.formula, f.exact, f.length) for f in listed]
+    ranked = rank(forms, order, negative, lambda name: np.isfinite(bench.lookup(name)[0]))
     for place in ranked:
         if not bench.needed(listed[place], order):
             return listed[place]
@@ -91,27 +97,97 @@ def in_order(leaders: Sequence[Finding]) -> list[Finding]:
             if other.target == one.target
             and other.measure.bits > one.measure.bits + MARGIN
             and len(one.columns & other.columns) > len(one.columns) / 2
+            and not one.columns < other.columns
         ]
         waits.append((max([at, *beaten_by]), bool(beaten_by), at))
     return [first[at] for *_, at in sorted(waits)]
 
 
-def _repairs(longer: Finding, shorter: Finding) -> bool:
-    """Whether one finding is another with an operand more, and holds where the other fails."""
+def tied(names: frozenset[str]) -> frozenset[str]:
+    """The columns of a relation, counted in rows from the latest one: a = b[1] ties the same cells as b = a[-1].
+
+    Examples
+    --------
+    >>> tied(frozenset({"a", "b[1]"})) == tied(frozenset({"b", "a[-1]"}))
+    True
+    """
+    places = [place(name) for name in names]
+    latest = max(one.shift for one in places)
+    if not latest:
+        return names
+    return frozenset(_named(one.name, one.shift - latest) for one in places if not one.running)
+
+
+def _named(name: str, shift: int) -> str:
+    return f"{name}[{shift}]" if shift else name
+
+
+def _repairs(bench: Bench, longer: Finding, shorter: Finding) -> bool:
+    """Whether a finding is another with an operand more, and holds where the other fails.
+
+    The other may fail only where its operands are taken as printed: wins = 161.5 * share holds within rounding,
+    share = wins / (wins + losses) holds exactly.
+    """
     if not shorter.columns < longer.columns:
         return False
     broken = shorter.measure.checked & ~shorter.measure.holding & longer.measure.checked
-    return bool(broken.any()) and float(longer.measure.holding[broken].mean()) > 0.5
+    if bool(broken.any()) and float(longer.measure.holding[broken].mean()) > 0.5:
+        return True
+    if shorter.exact >= SHARP and shorter.target == longer.target or longer.exact < SHARP:
+        return False
+    for target, formula in directions(shorter.target, shorter.formula, bench.places):
+        if target == longer.target:
+            rivals = bench.with_constants(target, formula, shorter.found_by)
+            best = min(rivals, key=_key)
+            return best.exact < SHARP and best.measure.bits < longer.measure.bits - MARGIN
+    return False
 
 
 def _key(finding: Finding) -> tuple[float, float, str]:
-    return (round(finding.length, 3), -round(finding.measure.bits, 3), str(finding.formula))
+    """The formula that saves most bits first: its own length is paid for in them."""
+    return (-round(finding.measure.bits, 3), round(finding.length, 3), str(finding.formula))
+
+
+def _equation(finding: Finding, copies: Mapping[str, Place]) -> Equation:
+    """The relation over the columns behind lagged copies, its cells counted from the latest row as `tied` does."""
+    if any(place(name).running for name in finding.columns):
+        return Equation(finding.target, finding.formula)
+    behind = {name: _behind(place(name), copies) for name in finding.columns}
+    latest = max(one.shift for one in behind.values())
+    moved = {name: _named(one.name, one.shift - latest) for name, one in behind.items()}
+    formula = finding.formula.substitute(
+        {old: Expression.column(moved[old]) for old in finding.formula.columns if moved[old] != old}
+    )
+    return Equation(moved[finding.target], formula)
+
+
+def _behind(where: Place, copies: Mapping[str, Place]) -> Place:
+    while where.name in copies:
+        source = copies[where.name]
+        where = Place(source.name, source.shift + where.shift)
+    return where
+
+
+def _copies(chosen: Sequence[Chosen]) -> dict[str, Place]:
+    """The columns that are others, some rows away, and which."""
+    found: dict[str, Place] = {}
+    for one in chosen:
+        formula = one.finding.formula
+        if isinstance(formula, Column) and not place(formula.name).running:
+            source = _behind(place(formula.name), found)
+            if source.name != one.finding.target:
+                found[one.finding.target] = source
+    return found
 
 
 def _place(bench: Bench, finding: Finding, chosen: list[Chosen], order: Mapping[str, int]) -> None:
     """Add a finding unless it follows from those already chosen; then it is an equivalent at most."""
-    equation = Equation(finding.target, finding.formula)
-    accepted = [Equation(one.finding.target, one.finding.formula) for one in chosen]
+    copies = _copies(chosen)
+    equation = _equation(finding, copies)
+    # The copies themselves are seen through by now.
+    accepted = [
+        one for one in (_equation(each.finding, copies) for each in chosen) if str(one.formula) != one.target
+    ]
     names = {name for each in [*accepted, equation] for name in each.columns}
     rows = common_rows(names, bench.lookup, POINTS) if accepted else None
     if rows is None and accepted:
@@ -121,26 +197,60 @@ def _place(bench: Bench, finding: Finding, chosen: list[Chosen], order: Mapping[
         }
         accepted = [each for each in accepted if set(each.columns) <= near | set(equation.columns)]
         rows = common_rows(near | set(equation.columns), bench.lookup, POINTS) if accepted else None
-    if rows is not None and follows(equation, accepted, dict(rows)):
+    known = str(equation.formula) == equation.target
+    if known or (rows is not None and follows(equation, accepted, dict(rows))):
         for one in chosen:
             if one.finding.target == finding.target and len(one.equivalent) < MOST_EQUIVALENT:
                 one.equivalent.append(finding.formula)
                 break
-    elif not _echo(bench, equation, accepted, order):
+        return
+    rests = remainders(equation, accepted)
+    # The same but for a constant is the accepted relation once more, less exactly.
+    if any(set(rest.columns) == set(each.columns) for rest in rests for each in accepted):
+        return
+    if any(_empty(bench, rest, order) for rest in rests):
+        return
+    shorter = _shorter(bench, finding, rests, order)
+    if shorter is None:
         chosen.append(Chosen(finding))
+    else:
+        _place(bench, shorter, chosen, order)
 
 
-def _echo(bench: Bench, new: Equation, accepted: Sequence[Equation], order: Mapping[str, int]) -> bool:
-    """Whether a relation is an accepted one again, bent a little: what is left without it says nothing.
+def _empty(bench: Bench, rest: Equation, order: Mapping[str, int]) -> bool:
+    """Whether what is left of a relation without an accepted one says nothing.
 
     total = a + b + c with a column that goes along with the others gives total = 1.1 * a + 0.9 * b + c within
     rounding. The accepted relation taken from it leaves 0 = 0.1 * a - 0.1 * b, which fixes no column.
     """
-    for rest in remainders(new, accepted):
-        sides = directions(rest.target, rest.formula, order, derived=True)
-        if all(bench.weigh(target, formula, "echo").measure.bits < LEAST_REST for target, formula in sides):
-            return True
-    return False
+    sides = directions(rest.target, rest.formula, order, derived=True)
+    weighed = [one for target, formula in sides for one in bench.with_constants(target, formula, "echo")]
+    return all(one.measure.bits < LEAST_REST for one in weighed)
+
+
+def _shorter(
+    bench: Bench, finding: Finding, rests: Sequence[Equation], order: Mapping[str, int]
+) -> Finding | None:
+    """The relation without an accepted one, where that is a relation of its own, and shorter."""
+    negative = negatives(bench, order)
+    found = []
+    for rest in rests:
+        if len(rest.columns) < len(finding.columns):
+            weighed = [
+                one
+                for target, formula in directions(rest.target, rest.formula, order, derived=True)
+                if target in order
+                for one in bench.with_constants(target, formula, finding.found_by)
+            ]
+            best = _direct(bench, [one for one in weighed if not one.reason], order, negative)
+            if best is not None and best.length < finding.length - MARGIN:
+                found.append(best)
+    return min(found, key=lambda one: (one.length, str(one)), default=None)
+
+
+def negatives(bench: Bench, order: Mapping[str, int]) -> dict[str, bool]:
+    """Whether a column has negative cells."""
+    return {name: bool((bench.lookup(name)[0] < 0).any()) for name in order}
 
 
 def chained(chosen: Sequence[Chosen], order: Mapping[str, int]) -> list[Chosen]:

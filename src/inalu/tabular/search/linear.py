@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from inalu.expression import Expression
 from inalu.tabular.forms import Linear
 from inalu.tabular.search.regress import Problem, clean_rows, supports
-from inalu.tabular.search.snap import snap
+from inalu.tabular.search.snap import snaps
 from inalu.tabular.search.view import Array, Candidate, Found, Rows, View
 
 MOST_OPERANDS = 12
@@ -37,7 +38,7 @@ def _search(view: View, targets: Sequence[int], *, robust: bool) -> Found:
     found: dict[tuple[int, Expression], Candidate] = {}
     tried = 0
     for target in targets:
-        for problem, columns in problems(view, target):
+        for problem, columns in (*problems(view, target), *_with_counts(view, target)):
             if robust:
                 keep = clean_rows(problem)
                 # Where all rows are clean the plain search has been here before.
@@ -48,12 +49,21 @@ def _search(view: View, targets: Sequence[int], *, robust: bool) -> Found:
             tried += 2 ** min(len(columns), 12)
             for fit in fits:
                 part = problem.columns(np.array(fit.support, dtype=np.intp))
-                weights = snap(part)
-                formula = weighted_sum(view, [columns[place] for place in fit.support], weights)
-                if formula is not None:
-                    stage = "robust" if robust else "sums"
-                    found.setdefault((target, formula), Candidate(view.names[target], formula, stage))
+                for weights in snaps(part):
+                    formula = weighted_sum(view, [columns[place] for place in fit.support], weights)
+                    if formula is not None:
+                        stage = "robust" if robust else "sums"
+                        found.setdefault((target, formula), Candidate(view.names[target], formula, stage))
     return Found(list(found.values()), tried)
+
+
+def _with_counts(view: View, target: int) -> Iterator[tuple[Problem, list[int]]]:
+    """The problems in which whole numbers are exact: rounded ones would hide what single units do."""
+    if view.counted is view:
+        return
+    for problem, columns in problems(view.counted, target):
+        # The target's own last digit is rounded all the same.
+        yield replace(problem, hy=np.maximum(problem.hy, np.nanmin(view.halves[:, target]))), columns
 
 
 def problems(

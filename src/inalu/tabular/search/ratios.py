@@ -15,7 +15,7 @@ from inalu.expression import Expression
 from inalu.tabular.forms import Linear
 from inalu.tabular.search.linear import usable
 from inalu.tabular.search.regress import EXCESS, Problem, clean_rows, nonzero, supports
-from inalu.tabular.search.snap import snap
+from inalu.tabular.search.snap import snaps
 from inalu.tabular.search.view import Array, Candidate, Found, Rows, View
 
 MOST_COLUMNS = 30
@@ -26,8 +26,12 @@ ROWS = 240
 
 
 def ratios(view: View, targets: Sequence[int]) -> Found:
-    """Ratios of sums that are exact in all rows looked at."""
-    return _search(view, targets, robust=False)
+    """Ratios of sums that are exact in all rows looked at, with whole numbers as rounded and as exact."""
+    found = _search(view, targets, robust=False)
+    if view.counted is view:
+        return found
+    more = _search(view.counted, targets, robust=False)
+    return Found([*found.candidates, *more.candidates], found.tried + more.tried)
 
 
 def robust_ratios(view: View, targets: Sequence[int]) -> Found:
@@ -55,11 +59,11 @@ def _search(view: View, targets: Sequence[int], *, robust: bool) -> Found:
                     continue
                 problem = problem.rows(keep)
             for fit in supports(problem, most=2, runs=3, longest=MOST_OPERANDS + 1):
-                weights = snap(problem.columns(np.array(fit.support, dtype=np.intp)))
-                formula = _formula(view, pool, anchor, fit.support, weights)
-                if formula is not None:
-                    stage = "robust" if robust else "ratios"
-                    found.setdefault((target, formula), Candidate(view.names[target], formula, stage))
+                for weights in snaps(problem.columns(np.array(fit.support, dtype=np.intp))):
+                    formula = _formula(view, pool, anchor, fit.support, weights)
+                    if formula is not None:
+                        stage = "robust" if robust else "ratios"
+                        found.setdefault((target, formula), Candidate(view.names[target], formula, stage))
     return Found(list(found.values()), tried)
 
 

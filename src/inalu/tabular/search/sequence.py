@@ -17,27 +17,45 @@ from inalu.tabular.search.view import Array, Candidate, Found, View
 SHIFTS = (-1, 1)
 
 
-def sequences(view: View, targets: Sequence[int]) -> Found:
-    """Formulas over this row and the row before, for every target; the view's rows must be in the table's order."""
-    found: dict[tuple[str, Expression], Candidate] = {}
+def neighbours(view: View, targets: Sequence[int]) -> Found:
+    """Copies, changes, ratios and growth from the row before or after; the rows must be in the table's order."""
+    candidates: list[Candidate] = []
     tried = 0
+    for shift, before in _shifted(view):
+        for target in targets:
+            scored, count = _neighbours(view, before, target, shift)
+            tried += count
+            candidates += [Candidate(view.names[target], formula, "sequences") for formula in best(scored)]
+    return Found(candidates, tried)
+
+
+def balances(view: View, targets: Sequence[int]) -> Found:
+    """The row before plus a weighted sum of other columns; the rows must be in the table's order."""
+    candidates: list[Candidate] = []
+    tried = 0
+    for shift, before in _shifted(view):
+        for target in targets:
+            formulas, count = _changes(view, before, target, shift)
+            tried += count
+            candidates += [Candidate(view.names[target], formula, "sequences") for formula in formulas]
+    return Found(candidates, tried)
+
+
+def sums_so_far(view: View, targets: Sequence[int]) -> Found:
+    """Running sums; the rows must be in the table's order."""
     if view.rows < LEAST_ROWS + 1:
         return Found()
+    return Found(*_running(view, targets))
+
+
+def _shifted(view: View) -> Iterator[tuple[int, View]]:
+    """The table with its cells moved down by a row, and up."""
+    if view.rows < LEAST_ROWS + 1:
+        return
     for shift in SHIFTS:
-        shifted_values = np.column_stack([shifted(view.values[:, j], shift) for j in range(view.width)])
-        shifted_halves = np.column_stack([shifted(view.halves[:, j], shift) for j in range(view.width)])
-        before = replace(view, values=shifted_values, halves=shifted_halves)
-        for target in targets:
-            changes, count = _changes(view, before, target, shift)
-            scored, more = _neighbours(view, before, target, shift)
-            tried += count + more
-            for formula in [*changes, *best(scored)]:
-                candidate = Candidate(view.names[target], formula, "sequences")
-                found.setdefault((candidate.target, formula), candidate)
-    scored_sums, more = _running(view, targets)
-    for candidate in scored_sums:
-        found.setdefault((candidate.target, candidate.formula), candidate)
-    return Found(list(found.values()), tried + more)
+        values = np.column_stack([shifted(view.values[:, j], shift) for j in range(view.width)])
+        halves = np.column_stack([shifted(view.halves[:, j], shift) for j in range(view.width)])
+        yield shift, replace(view, values=values, halves=halves)
 
 
 def previous(view: View, column: int, shift: int) -> Expression:

@@ -10,15 +10,22 @@ from inalu.tabular import constants
 from inalu.tabular.search.regress import EXCESS, Problem
 from inalu.tabular.search.view import Array
 
-_SIGMAS = 3.5
+# Rounding errors of a few repeated numbers do not average out: the wider interval allows for that.
+SIGMAS = (3.5, 12.0)
 # Float arithmetic leaves this relative error in a weight that is otherwise exact.
 _LEAST_ERROR = 1e-9
 
 
-def snap(problem: Problem) -> list[Fraction]:
+def snaps(problem: Problem) -> list[list[Fraction]]:
+    """The exact weights that narrow and wide intervals suggest."""
+    found = [snap(problem, sigmas) for sigmas in SIGMAS]
+    return found[:1] if found[0] == found[1] else found
+
+
+def snap(problem: Problem, sigmas: float) -> list[Fraction]:
     """Exact weights for the columns of a problem, one after the other; 0 where a column does not matter."""
     weight = np.clip(np.median(problem.hy) / np.maximum(problem.hy, 1e-300), 1e-3, 1e3)
-    shared = _shared(problem, weight)
+    shared = _shared(problem, weight, sigmas)
     if shared is not None:
         return shared
     left = list(range(problem.x.shape[1]))
@@ -28,7 +35,7 @@ def snap(problem: Problem) -> list[Fraction]:
         x = problem.x[:, left]
         w, errors = _least_squares(x * weight[:, None], y * weight, problem, left)
         options = [
-            constants.simplest(value - _SIGMAS * error, value + _SIGMAS * error)
+            constants.simplest(value - sigmas * error, value + sigmas * error)
             for value, error in zip(w, errors, strict=True)
         ]
         # Sure means: few bits, far fewer than the precision at hand would allow.
@@ -43,7 +50,7 @@ def snap(problem: Problem) -> list[Fraction]:
     return exact
 
 
-def _shared(problem: Problem, weight: Array) -> list[Fraction] | None:
+def _shared(problem: Problem, weight: Array, sigmas: float) -> list[Fraction] | None:
     """One weight up to the sign for all columns (a sum, a difference, a mean), where the rows allow it."""
     columns = list(range(problem.x.shape[1]))
     if len(columns) < 2:
@@ -56,7 +63,7 @@ def _shared(problem: Problem, weight: Array) -> list[Fraction] | None:
         (problem.x @ signs)[:, None], np.abs(problem.hx).sum(axis=1)[:, None], problem.y, problem.hy
     )
     one, error = _least_squares(total.x * weight[:, None], total.y * weight, total, [0])
-    near = constants.simplest(float(one[0] - _SIGMAS * error[0]), float(one[0] + _SIGMAS * error[0]))
+    near = constants.simplest(float(one[0] - sigmas * error[0]), float(one[0] + sigmas * error[0]))
     residual = (problem.y - float(near) * total.x[:, 0]) * weight
     noise = (
         np.mean((problem.hy * weight) ** 2) / 3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +14,9 @@ from inalu.expression import Expression
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Mask = NDArray[np.bool_]
+
+# Half a unit of a number that was not rounded.
+EXACT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,15 @@ class View:
     def filled(self) -> Array:
         """The share of columns that have a value, by row."""
         return np.isfinite(self.values).mean(axis=1) if self.width else np.zeros(self.rows)
+
+    @cached_property
+    def counted(self) -> View:
+        """The same table with whole numbers taken as exact, as counts are; itself where there are none."""
+        filled = np.isfinite(self.values)
+        whole = np.where(filled, (self.halves == 0.5) & (self.values == np.round(self.values)), True).all(axis=0)
+        if not whole.any():
+            return self
+        return replace(self, halves=np.where(whole & filled, EXACT, self.halves))
 
     def sample(self, target: int, count: int, *, salt: int = 0, zeros: bool = True) -> Rows:
         """Up to ``count`` rows that tell most about one target, in ascending order.

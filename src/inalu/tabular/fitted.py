@@ -1,0 +1,125 @@
+"""Whether the constants of a formula were written by somebody or fitted to the rows.
+
+The rows leave every constant an error: so far it can move, the others following, before rows break. A constant that
+somebody wrote is much simpler than any other number of that precision would have to be (0.3, known to a millionth);
+a fitted one is as long as its precision allows (0.31 plus or minus 0.01). A regression over many columns fits
+anything that changes slowly, so a formula may have few constants of the second kind, and only where rows tell much.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inalu.expression import Constant, Expression, Power, Product, Sum, add, multiply, power
+from inalu.tabular import constants
+from inalu.tabular.forms import linear
+
+Array = NDArray[np.float64]
+
+# Bits by which a constant must be simpler than the rows allow.
+_SIMPLER = 3.0
+_STEP = 1e-4
+_MOST_ROWS = 2000
+# Constants that may be no simpler than the rows allow, by the bits that one row tells.
+_ALLOWED = ((4.0, 1), (8.0, 2), (16.0, 3))
+
+
+def regression(formula: Expression, cells: Mapping[str, Array], tolerance: Array, row_bits: float) -> bool:
+    """Whether a formula has more fitted constants than its rows can vouch for.
+
+    Parameters
+    ----------
+    formula : Expression
+        The formula.
+    cells : mapping to arrays of shape [rows]
+        Its columns on the rows that hold.
+    tolerance : array of shape [rows]
+        How far rounding lets the target be from the formula.
+    row_bits : float
+        What one row tells, in bits.
+    """
+    allowed = next((count for bits, count in _ALLOWED if row_bits < bits), len(tolerance))
+    if len(distinct(formula)) <= allowed:
+        return False
+    return sum(bits < _SIMPLER for bits in surprises(formula, cells, tolerance)) > allowed
+
+
+def distinct(formula: Expression) -> list[Fraction]:
+    """The sizes of the constants in a formula, other than 0 and 1, each once."""
+    found: dict[Fraction, None] = {}
+
+    def walk(node: Expression) -> None:
+        if isinstance(node, Constant) and abs(node.value) not in (0, 1):
+            found[abs(node.value)] = None
+        for child in node.children:
+            walk(child)
+
+    walk(formula)
+    return list(found)
+
+
+def surprises(formula: Expression, cells: Mapping[str, Array], tolerance: Array) -> list[float]:
+    """For each constant, by how many bits it is simpler than a fitted one of its precision would be.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> cells = {"a": rng.uniform(0, 9, 50), "b": rng.uniform(0, 9, 50)}
+    >>> [bits > 3 for bits in surprises(Expression.parse("0.3 * a + 0.2137 * b"), cells, np.full(50, 0.05))]
+    [True, False]
+    """
+    found = distinct(formula)
+    step = max(1, len(tolerance) // _MOST_ROWS)
+    cells = {name: values[::step] for name, values in cells.items()}
+    weight = math.sqrt(3.0) / tolerance[::step]
+    middle = formula.evaluate(cells)
+    slopes = []
+    for value in found:
+        moved = _moved(formula, value, value * Fraction(1 + _STEP)).evaluate(cells)
+        slopes.append((moved - middle) / _STEP * weight)
+    form = linear(formula)
+    if form is not None:
+        # Columns without a weight of their own could have one, too.
+        plain = [np.sign(float(w)) * cells[name] for name, w in form.weights.items() if abs(w) == 1]
+        slopes += [np.sum(plain, axis=0) * weight] if plain else []
+    errors = _errors(np.array(slopes).T)
+    return [-math.log2(2 * error) - _length(value) for value, error in zip(found, errors, strict=False)]
+
+
+def _errors(slopes: Array) -> Array:
+    """The relative standard errors of parameters, all of them free."""
+    keep = np.isfinite(slopes).all(axis=1)
+    scale = np.sqrt((slopes[keep] ** 2).sum(axis=0)) + 1e-300
+    gram = (slopes[keep] / scale).T @ (slopes[keep] / scale)
+    gram[np.diag_indices_from(gram)] += 1e-12
+    inverse = np.linalg.inv(gram)
+    return np.maximum(np.sqrt(np.maximum(np.diag(inverse), 0.0)) / scale, 2.0**-50)
+
+
+def _length(value: Fraction) -> float:
+    """The bits of a constant as a number among all of its length or shorter: 1000 is as short as 1."""
+    if constants.named(value):
+        return constants.bits(value) / 2
+    as_fraction = math.log2(value.numerator) + math.log2(value.denominator)
+    mantissa = constants.mantissa(value)
+    return as_fraction if mantissa is None else min(as_fraction, math.log2(mantissa))
+
+
+def _moved(node: Expression, old: Fraction, new: Fraction) -> Expression:
+    """The formula with a constant, whatever its sign, replaced."""
+    if isinstance(node, Constant):
+        if abs(node.value) != old:
+            return node
+        return Constant(new if node.value > 0 else -new)
+    if isinstance(node, Sum):
+        return add([_moved(term, old, new) for term in node.terms])
+    if isinstance(node, Product):
+        return multiply([_moved(factor, old, new) for factor in node.factors])
+    if isinstance(node, Power):
+        return power(_moved(node.base, old, new), node.exponent)
+    return node
