@@ -30,6 +30,7 @@ _PUBLIC = {
     "INALU": "inalu.layers",
     "NAC": "inalu.layers",
     "NALU": "inalu.layers",
+    "NAU": "inalu.layers",
     "Discretize": "inalu.layers",
     "Reinitialize": "inalu.layers",
     "discreteness": "inalu.layers",

@@ -146,3 +146,4 @@ register(
     Cell(name="inalu-independent", module="inalu.layers:INALU", preset=_INALU,
          parameters=_inalu, law=True, fast=("cpu",))
 )  # fmt: skip
+register(Cell(name="nau", module="inalu.layers:NAU"))

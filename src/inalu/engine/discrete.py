@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from inalu.engine.forward import effective, layer_forward, sigmoid
 from inalu.engine.network import Network
-from inalu.errors import InvalidArgument
+from inalu.errors import InvalidArgument, require_extra
 from inalu.expression import Expression
 
 Array = NDArray[np.floating[Any]]
@@ -41,16 +41,15 @@ def snap_network(
     rounding
         ``nearest``: each weight by itself. ``relative``: a weight becomes ±1 where it is more than half of
         the largest of its output, else 0, which is meant where only the ratio of two outputs is determined.
+        Cells that were added have ``nearest``, their own.
 
     Raises
     ------
     InvalidArgument
-        When a gate depends on the input and x is missing, or the cell is not one of the paper's.
+        When a gate depends on the input and x is missing, or the cell has no exact form.
     """
     if network.kind.parameters is None:
-        raise InvalidArgument(
-            f"the cell {network.cell!r} has no exact form here; use to_module() and inalu.snap on its layers."
-        )
+        return network, _snap_module(network, parameters, x)
     exact = _with_constant_gate(network)
     snapped = np.empty(exact.size)
     rows = x
@@ -69,10 +68,30 @@ def network_expressions(
 ) -> tuple[Expression, ...]:
     """Return one formula an output, simplified, of the network snapped over input names."""
     exact, snapped = snap_network(network, parameters, x)
+    if exact.kind.parameters is None:
+        from inalu.layers.snap import expressions
+
+        return expressions(exact.build(snapped), names)
     columns = [Expression.column(name) for name in names]
     for layer in exact.unpack(snapped):
         columns = _layer_expressions(layer, exact, columns)
     return tuple(column.simplify() for column in columns)
+
+
+def _snap_module(network: Network, parameters: Array, x: Array | None) -> NDArray[np.float64]:
+    """Ask the module, for a cell whose equations are in no other place."""
+    torch = require_extra("torch", "torch")
+    from inalu.layers.snap import snap
+
+    rows = None if x is None else torch.from_numpy(np.array(x, dtype=np.float64))
+    exact = snap(network.build(parameters.astype(np.float64)), rows)
+    snapped: NDArray[np.float64] = np.concatenate([p.detach().numpy().ravel() for p in exact.parameters()])
+    if snapped.shape != (network.size,):
+        raise InvalidArgument(
+            f"the exact form of the cell {network.cell!r} has other parameters than the cell; "
+            "use to_module() and inalu.snap on the network."
+        )
+    return snapped
 
 
 def _with_constant_gate(network: Network) -> Network:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inalu.engine.network import Network
+from inalu.errors import require_extra
 
 Array = NDArray[np.floating[Any]]
 
@@ -90,8 +91,18 @@ def _multiplicative(x: Array, w: Array, epsilon: float, omega: float | None) -> 
 
 def network_forward(network: Network, parameters: Array, x: Array) -> Array:
     """Return the outputs [B, O] of a member with packed parameters [K], in the dtype of x."""
+    if network.kind.parameters is None:
+        return _by_module(network, parameters.astype(x.dtype), x)
     y = x
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for layer in network.unpack(parameters.astype(x.dtype)):
             y = layer_forward(y, layer, network.options)
+    return y
+
+
+def _by_module(network: Network, parameters: Array, x: Array) -> Array:
+    """Ask the module, for a cell whose equations are in no other place."""
+    torch = require_extra("torch", "torch")
+    with torch.no_grad():
+        y: Array = network.build(parameters)(torch.from_numpy(np.array(x))).numpy()
     return y

@@ -22,7 +22,9 @@ from torch.optim import Optimizer
 from inalu.engine.plan import Array, Plan, Source
 from inalu.engine.recipe import Adam, Decay, Recipe, Reinitialization, RMSProp
 from inalu.engine.result import Outcome, status_of
+from inalu.layers.base import ArithmeticLayer
 from inalu.layers.losses import NetworkLoss
+from inalu.layers.regularizer import regularizer
 
 ALGORITHM = 1
 
@@ -78,6 +80,8 @@ class Training:
         self.starts = plan.starts(index)
         self.module, self.slots = member.network.build(self.starts[0]), member.network.slots
         self.objective = NetworkLoss(self.module, plan.recipe.loss)
+        # A cell says what its regulariser is; a plain neuron has none.
+        self.has_cells = any(isinstance(part, ArithmeticLayer) for part in self.module.modules())
         named = dict(self.module.named_parameters())
         self.parameters = [named[f"{slot.layer}.{slot.name}"] for slot in self.slots]
         self.total_steps, self.steps = plan.steps(member), 0
@@ -173,15 +177,13 @@ class Training:
     def regularized(self, epoch: int, loss: float) -> bool:
         """Whether the regulariser acts in a step with this data loss."""
         rule = self.recipe.regularization
-        return rule is not None and epoch >= rule.after_epochs and loss < rule.below
+        return self.has_cells and rule is not None and epoch >= rule.after_epochs and loss < rule.below
 
     def penalty(self) -> Tensor:
-        """Equation (reg) over all parameters, with the recipe's weight and aggregate."""
+        """Equation (reg), or the cell's own, with the recipe's weight and aggregate."""
         rule = self.recipe.regularization
         assert rule is not None
-        terms = [(rule.threshold - p.abs()).clamp(min=0) / rule.threshold for p in self.parameters]
-        parts = [t.mean() if rule.aggregate == "mean" else t.sum() for t in terms]
-        return rule.weight * torch.stack(parts).sum()
+        return rule.weight * regularizer(self.module, t=rule.threshold, aggregate=rule.aggregate)
 
     def outcome(self) -> Outcome:
         """Return what the member leaves."""

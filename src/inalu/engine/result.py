@@ -108,13 +108,6 @@ class Result:
         inputs = self.member.network.widths[0]
         if rows.ndim != 2 or rows.shape[1] != inputs:
             raise invalid("x", f"must have shape [rows, {inputs}]", np.shape(x))
-        if self.member.network.kind.parameters is None:
-            import torch
-
-            with torch.no_grad():
-                module = self.to_module().double()
-                outputs: NDArray[np.float64] = module(torch.from_numpy(rows.copy())).numpy()
-            return outputs
         return np.asarray(network_forward(self.member.network, self.parameters, rows), dtype=np.float64)
 
     def to_module(self) -> nn.Module:

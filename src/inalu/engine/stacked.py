@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
-from torch.func import functional_call, grad_and_value, vmap
+from torch import Tensor, nn
+from torch.func import functional_call, grad, grad_and_value, vmap
 
 from inalu.engine.network import Network
 from inalu.engine.plan import Array, Plan, Source
-from inalu.engine.recipe import Adam, Recipe, RMSProp
+from inalu.engine.recipe import Adam, Recipe, Regularization, RMSProp
 from inalu.engine.reference import (
     TrainingRows,
     decay_factor,
@@ -35,7 +35,9 @@ from inalu.engine.reference import (
     wants_restart,
 )
 from inalu.engine.result import Outcome, status_of
+from inalu.layers.base import ArithmeticLayer
 from inalu.layers.losses import NetworkLoss
+from inalu.layers.regularizer import regularizer
 
 ALGORITHM = 1
 
@@ -126,6 +128,19 @@ class State(NamedTuple):
         return cls(torch.zeros_like(theta), square, power, power.clone())
 
 
+class Penalty(nn.Module):
+    """A recipe's regulariser of a network as a module without inputs, so that it takes other parameters."""
+
+    def __init__(self, network: nn.Module, rule: Regularization) -> None:
+        super().__init__()
+        self.network, self.rule = network, rule
+
+    def forward(self) -> Tensor:
+        """Return the term, with the recipe's weight and aggregate."""
+        rule = self.rule
+        return rule.weight * regularizer(self.network, t=rule.threshold, aggregate=rule.aggregate)
+
+
 class Step:
     """One training step of P members: their gradients, the regulariser, the clipping and the optimizer."""
 
@@ -147,11 +162,17 @@ class Step:
         kinds = [KINDS.index(slot.kind) for slot in network.slots]
         sizes = torch.tensor(self.sizes)
         self.kinds = torch.tensor(kinds).repeat_interleave(sizes).to(device)
+        self.cells = [part for part in self.module.modules() if isinstance(part, ArithmeticLayer)]
         rule = recipe.regularization
         if rule is not None:
             share = 1.0 / sizes if rule.aggregate == "mean" else torch.ones(len(sizes))
             slope = rule.weight * share.double() / rule.threshold
             self.slope = slope.repeat_interleave(sizes).to(device, dtype)
+            # The paper's regulariser has a gradient that needs no graph.
+            own = any(
+                type(layer).discretization is not ArithmeticLayer.discretization for layer in self.cells
+            )
+            self.penalty = Penalty(self.module, rule) if own else None
 
     def outputs(self, theta: Tensor, x: Tensor) -> Tensor:
         """Return the outputs [B, O] of one member with packed parameters [K]."""
@@ -171,13 +192,22 @@ class Step:
     def regularizes(self, epoch: int) -> bool:
         """Whether the regulariser may act in this epoch."""
         rule = self.recipe.regularization
-        return rule is not None and epoch >= rule.after_epochs
+        return rule is not None and epoch >= rule.after_epochs and bool(self.cells)
 
     def pull(self, theta: Tensor) -> Tensor:
         """Return the gradient of the regulariser, [P, K]."""
         rule = self.recipe.regularization
         assert rule is not None
+        if self.penalty is not None:
+            own: Tensor = vmap(grad(self._own_penalty))(theta)
+            return own
         return torch.where(theta.abs() <= rule.threshold, -self.slope * theta.sign(), 0.0)
+
+    def _own_penalty(self, theta: Tensor) -> Tensor:
+        """Return the regulariser of one member [K] whose cells have one of their own."""
+        assert self.penalty is not None
+        term: Tensor = functional_call(self.penalty, self.named(theta, "network."), ())
+        return term
 
     def gradient(
         self, theta: Tensor, x: Tensor, y: Tensor, weight: Tensor, regularizing: bool

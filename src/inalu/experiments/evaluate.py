@@ -96,12 +96,11 @@ class Evaluator:
 
     def _snap(self, result: Result) -> _Part | None:
         network = result.member.network
-        if network.kind.parameters is None:
-            return None
         training = result.member.tag
         assert isinstance(training, Training)
         x = None
-        if network.options.get("gate", "constant") != "constant":
+        # What a cell that was added does with its rows only its module knows.
+        if network.kind.parameters is None or network.options.get("gate", "constant") != "constant":
             x = self._sets.get(training, "interpolation").x[:MAJORITY_ROWS].astype(np.float64)
         try:
             exact, parameters = snap_network(network, result.parameters, x)
@@ -147,6 +146,10 @@ def discreteness(network: Network, parameters: NDArray[np.floating[Any]]) -> flo
 
     Gates that depend on the input are left out. The same as `inalu.discreteness` without an input.
     """
+    if network.kind.parameters is None:
+        from inalu.layers import discreteness as of_module
+
+        return float(of_module(network.build(parameters.astype(np.float64))))
     largest = 0.0
     for layer in network.unpack(parameters.astype(np.float64)):
         values = [

@@ -15,6 +15,7 @@ _PUBLIC = {
     "NAC": "inalu.layers.nac",
     "NALU": "inalu.layers.nalu",
     "INALU": "inalu.layers.inalu",
+    "NAU": "inalu.layers.nau",
     "discreteness": "inalu.layers.snap",
     "expression": "inalu.layers.snap",
     "expressions": "inalu.layers.snap",
