@@ -9,7 +9,7 @@ from inalu.errors import InvalidArgument, check_choice
 from inalu.experiments.catalog.ablation import ABLATION
 from inalu.experiments.catalog.arithmetic import EXP1, EXP2
 from inalu.experiments.catalog.challenges import EXPERIMENT as CHALLENGES
-from inalu.experiments.catalog.departures import EXPERIMENT as DEPARTURES
+from inalu.experiments.catalog.departures import DEPARTURES_1, DEPARTURES_2, DEPARTURES_4
 from inalu.experiments.catalog.functions import EXP3, EXP4, REGULARIZATION
 from inalu.experiments.catalog.images import MNIST
 from inalu.experiments.catalog.model import Experiment as Experiment
@@ -20,28 +20,17 @@ from inalu.experiments.catalog.model import Treatment as Treatment
 from inalu.experiments.catalog.stability import STABILITY
 from inalu.experiments.catalog.treatments import treatments as treatments
 
-EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
-    {
-        experiment.name: experiment
-        for experiment in (
-            EXP1,
-            EXP2,
-            EXP3,
-            EXP4,
-            REGULARIZATION,
-            CHALLENGES,
-            ABLATION,
-            DEPARTURES,
-            STABILITY,
-            MNIST,
-        )
-    }
+_ALL = (
+    *(EXP1, EXP2, EXP3, EXP4, REGULARIZATION, CHALLENGES, ABLATION),
+    *(DEPARTURES_1, DEPARTURES_2, DEPARTURES_4, STABILITY, MNIST),
 )
+EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType({experiment.name: experiment for experiment in _ALL})
 
 
 def choose(names: Iterable[str]) -> tuple[Experiment, ...]:
-    """Return experiments by name, in the order of the catalogue; ``all`` is every one but those that
-    must be asked for.
+    """Return experiments by name, in the order of the catalogue.
+
+    ``all`` is every one but those that must be asked for by name.
 
     Raises
     ------

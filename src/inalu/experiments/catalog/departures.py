@@ -1,6 +1,6 @@
 """Where the published code departs from the text: every combination, to see which departure makes a difference.
 
-A full factorial on experiments 1, 2 and 4. It holds PAPER (no departure), AUTHORS_CODE (all of them), what
+A full factorial on each of experiments 1, 2 and 4. It holds PAPER (no departure), AUTHORS_CODE (all of them), what
 each departure does alone to PAPER, and what the code does without it. The order of the sign vector can only
 matter where a layer has several inputs and outputs, so it is crossed in experiment 4 alone.
 """
@@ -10,16 +10,16 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from inalu.engine.recipe import AUTHORS_CODE, Recipe
 from inalu.errors import InvalidArgument
-from inalu.experiments.catalog.arithmetic import EXP1, EXP2, MODELS, OPERATIONS_OF_THE_PAPER, SEEDS
+from inalu.experiments.catalog.arithmetic import EXP1, EXP2, MODELS
 from inalu.experiments.catalog.functions import EXP4
 from inalu.experiments.catalog.model import Experiment, Selection, Stated, Treatment
-from inalu.experiments.job import Case, Training
+from inalu.experiments.job import Case
 from inalu.experiments.record import Entry, Setting, threshold_for
 from inalu.experiments.statistics import student_quantile
 
@@ -59,15 +59,19 @@ DEPARTURES = (
         "code nalu_architectures.py 225-231, 261-267",
     ),
 )  # fmt: skip
-_BASES = (EXP1, EXP2, EXP4)
 _NONE = "as PAPER"
+_PREFIX = "departures-"
 
 
 def combinations(base: str) -> Iterator[tuple[Departure, ...]]:
     """Every set of departures that can matter in an experiment, from none to all."""
-    known = [d for d in DEPARTURES if d.field is not None or base == "exp4"]
+    known = _known(base)
     for number in range(len(known) + 1):
         yield from itertools.combinations(known, number)
+
+
+def _known(base: str) -> tuple[Departure, ...]:
+    return tuple(d for d in DEPARTURES if d.field is not None or base == "exp4")
 
 
 def treatment_with(treatment: Treatment, departures: Sequence[Departure]) -> Treatment:
@@ -93,35 +97,24 @@ def treatment_with(treatment: Treatment, departures: Sequence[Departure]) -> Tre
     )
 
 
-def _cases(experiment: Experiment, treatment: Treatment, selection: Selection) -> Iterator[Case]:
-    for base in _BASES:
+def _cases(base: Experiment) -> Callable[[Experiment, Treatment, Selection], Iterator[Case]]:
+    def cases(experiment: Experiment, treatment: Treatment, selection: Selection) -> Iterator[Case]:
+        chosen = replace(selection, models=experiment.chosen_models(selection))
         for departures in combinations(base.name):
-            changed = treatment_with(treatment, departures)
             label = ", ".join(d.label for d in departures) or _NONE
-            for case in base.runs(changed, _of_base(experiment, base, selection)):
-                assert isinstance(case.job, Training)
-                setting = replace(
-                    case.setting,
-                    experiment=experiment.name,
-                    model=f"{base.name} {case.setting.model}; {label}",
-                )
+            for case in base.runs(treatment_with(treatment, departures), chosen):
+                model = f"{case.setting.model}; {label}"
+                setting = replace(case.setting, experiment=experiment.name, model=model)
                 yield Case(setting, treatment.name, case.job)
 
-
-def _of_base(experiment: Experiment, base: Experiment, selection: Selection) -> Selection:
-    """A selection without what would be computed twice: with one output the NALU's gates are one model."""
-    models = experiment.chosen_models(selection)
-    if base is not EXP4 and "nalu-matrix" in models:
-        models = tuple(m for m in models if m != "nalu-vector")
-    return replace(selection, models=models)
+    return cases
 
 
 def origin(setting: Setting) -> tuple[Setting, frozenset[str]]:
     """Return the setting of experiment 1, 2 or 4 that a setting repeats, and the labels of its departures."""
-    named, _, departures = setting.model.partition("; ")
-    base, _, model = named.partition(" ")
-    found = frozenset() if departures == _NONE else frozenset(departures.split(", "))
-    return replace(setting, experiment=base, model=model), found
+    model, _, departures = setting.model.partition("; ")
+    found = frozenset[str]() if departures == _NONE else frozenset(departures.split(", "))
+    return replace(setting, experiment=setting.experiment.removeprefix(_PREFIX), model=model), found
 
 
 def _measures(entries: Sequence[Entry]) -> dict[str, Any]:
@@ -133,17 +126,17 @@ def _combinations(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     # What compares ours to theirs needs the catalogue's thresholds.
     from inalu.experiments.compare import compare
 
-    groups: dict[tuple[str, frozenset[str]], list[Entry]] = {}
+    groups: dict[frozenset[str], list[Entry]] = {}
     for entry in entries:
         setting, departures = origin(entry.setting)
-        groups.setdefault((setting.experiment, departures), []).append(replace(entry, setting=setting))
+        groups.setdefault(departures, []).append(replace(entry, setting=setting))
     rows = []
-    for (base, departures), runs in groups.items():
+    for departures, runs in groups.items():
         tests = compare(runs)
         apart = [abs(t.ours[0] / t.ours[1] - t.published[0] / t.published[1]) for t in tests]
         rows.append(
             {
-                "task": base, **{d.label: d.label in departures for d in DEPARTURES},
+                **{d.label: d.label in departures for d in DEPARTURES if d in _known(runs[0].setting.experiment)},
                 "runs": len(runs), "settings": len(tests), "differ": sum(not t.plausible for t in tests),
                 "mean_distance": statistics.fmean(apart) if apart else None,
             }
@@ -153,14 +146,15 @@ def _combinations(entries: Sequence[Entry]) -> list[dict[str, Any]]:
 
 def _effects(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     """What each departure does to the share solved, over all combinations of the others."""
-    groups: dict[tuple[str, str, str], list[tuple[frozenset[str], int, bool]]] = {}
+    groups: dict[tuple[str, str], list[tuple[frozenset[str], int, bool]]] = {}
     for entry in entries:
         setting, departures = origin(entry.setting)
         solved = entry.record.solved(threshold_for(setting.experiment))
-        case = setting.experiment, setting.operation, setting.model
-        groups.setdefault(case, []).append((departures, entry.record.seed, solved))
+        groups.setdefault((setting.operation, setting.model), []).append(
+            (departures, entry.record.seed, solved)
+        )
     rows = []
-    for (base, operation, model), runs in groups.items():
+    for (operation, model), runs in groups.items():
         for departure in DEPARTURES:
             on = [(seed, solved) for labels, seed, solved in runs if departure.label in labels]
             off = [(seed, solved) for labels, seed, solved in runs if departure.label not in labels]
@@ -169,7 +163,7 @@ def _effects(entries: Sequence[Entry]) -> list[dict[str, Any]]:
             low, high = _paired_interval(on, off)
             rows.append(
                 {
-                    "task": base, "operation": operation, "model": model, "departure": departure.label,
+                    "operation": operation, "model": model, "departure": departure.label,
                     "share_without": _share(off), "share_with": _share(on), "low": low, "high": high,
                 }
             )  # fmt: skip
@@ -195,19 +189,26 @@ def _paired_interval(
     return middle - half, middle + half
 
 
-EXPERIMENT = Experiment(
-    name="departures",
-    title="Departures: every combination of what the published code does differently from the text",
-    lines=(357, 388),
-    seeds=SEEDS,
-    models=MODELS,
-    operations=OPERATIONS_OF_THE_PAPER,
-    ranges=Stated(
-        (*EXP1.ranges.value, *(r for r in EXP4.ranges.value if r not in EXP1.ranges.value)),
-        "those of experiments 1, 2 and 4",
-    ),
-    planned=EXP1.planned,
-    cases=_cases,
-    measures=_measures,
-    asked_for=True,
+def _experiment(base: Experiment, models: tuple[str, ...], title: str) -> Experiment:
+    return Experiment(
+        name=_PREFIX + base.name,
+        title=title,
+        lines=base.lines,
+        seeds=base.seeds,
+        models=Stated(models, base.models.source),
+        operations=base.operations,
+        ranges=base.ranges,
+        planned=base.planned,
+        cases=_cases(base),
+        measures=_measures,
+        asked_for=True,
+    )
+
+
+# With one output the NALU's gates are one model.
+_ONE_OUTPUT = tuple(m for m in MODELS.value if m != "nalu-vector")
+DEPARTURES_1 = _experiment(EXP1, _ONE_OUTPUT, "Experiment 1 under every combination of the code's departures")
+DEPARTURES_2 = _experiment(EXP2, _ONE_OUTPUT, "Experiment 2 under every combination of the code's departures")
+DEPARTURES_4 = _experiment(
+    EXP4, MODELS.value, "Experiment 4 under every combination of the code's departures"
 )
