@@ -1,0 +1,344 @@
+"""What `inalu audit` finds, misses, finds falsely, and costs: every figure in docs/tables.md comes from here.
+
+python -m benchmarks.tables unlike              made tables with known formulas, each report judged
+python -m benchmarks.tables corpus [--without]  the verified relations of real tables; each stage taken away
+python -m benchmarks.tables false               tables without relations
+python -m benchmarks.tables breaks              broken rows planted in real tables
+python -m benchmarks.tables speed [PART]        time and memory: small, rows, columns, same
+python -m benchmarks.tables rivals              side by side with others
+
+`--external` is where ``tests/data/tables/collect.py`` put the tables that are not kept here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+from benchmarks.tables import corpus, luck, planted, rivals, speed
+from benchmarks.tables.cases import CASES
+from benchmarks.tables.judge import TABLES, Verdict, check_cases, judge, quoted
+from benchmarks.tables.work import Answer, audit_file, spread
+
+NOT_TABLES = {
+    "index.csv",
+    "breaks.csv",
+    "external.csv",
+    "external_breaks.csv",
+    "external_sources.csv",
+    "also_true.csv",
+    "cells.csv",
+}
+
+
+def unlike(options: argparse.Namespace) -> int:
+    """Judge every made table; print what is missed and what is false."""
+    cases = [case for case in CASES if options.only in case.name]
+    for line in check_cases(cases):
+        print(line)
+    verdicts: list[Verdict] = []
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / f"{at}.csv" for at in range(len(cases))]
+        for case, path in zip(cases, paths, strict=True):
+            case.write(path)
+        for at, answer in spread(audit_file, [(path,) for path in paths], options.workers):
+            verdict = judge(cases[at], answer)
+            verdicts.append(verdict)
+            log(options.log, cases[at].name, answer)
+            wanted = len(verdict.demanded)
+            print(
+                f"{verdict.name}: {wanted - len(verdict.missed)} of {wanted}, {len(verdict.true)} true "
+                f"({len(verdict.redundant)} follow), {len(verdict.false)} false, {verdict.seconds:.1f} s"
+                + (f", also {len(verdict.welcome)} of {len(cases[at].welcome)}" if cases[at].welcome else "")
+                + (f"  ERROR {answer['error']}" if "error" in answer else ""),
+                flush=True,
+            )
+            for truth in verdict.missed:
+                print(f"    missed   {truth}")
+            for label, group in (("FALSE", verdict.false), ("follows", verdict.redundant)):
+                for one in group:
+                    print(f"    {label:<8} {one}  [{one.found_by}, {one.holding} of {one.checked}]")
+    wanted, missed = sum(len(v.demanded) for v in verdicts), sum(len(v.missed) for v in verdicts)
+    print("\n| tables | demanded | found | reported | true | of these follow | false | seconds |")
+    print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    true, false = sum(len(v.true) for v in verdicts), sum(len(v.false) for v in verdicts)
+    follow = sum(len(v.redundant) for v in verdicts)
+    print(
+        f"| {len(verdicts)} | {wanted} | {wanted - missed} | {true + false} | {true} | {follow} | {false} "
+        f"| {sum(v.seconds for v in verdicts):.0f} |"
+    )
+    return 0
+
+
+def run_corpus(options: argparse.Namespace) -> int:
+    """The verified relations of real tables; with ``--without``, what each stage adds."""
+    entries = {one.path.name: one for one in corpus.entries(options.external)}
+    answers: dict[str, Answer] = {}
+    jobs = [(one.path,) for one in entries.values()]
+    for at, answer in spread(audit_file, jobs, options.workers):
+        name = list(entries)[at]
+        answers[name] = answer
+        log(options.log, name, answer)
+    outcomes = [corpus.compare(entries[name], answer) for name, answer in answers.items()]
+    for outcome in outcomes:
+        for target, formula in outcome.missed:
+            print(f"missed  {outcome.entry.path.name}: {quoted(target)} = {formula}")
+        for one in outcome.beyond:
+            print(
+                f"beyond  {outcome.entry.path.name}: {one}  [{one.found_by}, {one.holding} of {one.checked}]"
+            )
+        if "error" in outcome.answer:
+            print(f"ERROR   {outcome.entry.path.name}: {outcome.answer['error']}")
+    print("\n" + corpus.summary(outcomes))
+    first = corpus.stages(outcomes)
+    print("\n| stage | relations it proposed first |\n| --- | ---: |")
+    for stage, count in first.most_common():
+        print(f"| {stage} | {count} |")
+    if options.without:
+        without(options, entries, outcomes)
+    return 0
+
+
+def without(
+    options: argparse.Namespace, entries: dict[str, corpus.Entry], outcomes: list[corpus.Outcome]
+) -> None:
+    """Run each table again without a stage that contributed to it, and count what is lost.
+
+    A stage that contributed nothing to a table cannot be missed there, so those tables are not run again. Made tables
+    count like real ones: what is demanded of them is known as well.
+    """
+    from inalu.tabular.pipeline import STAGES
+
+    cases = {case.name: case for case in CASES if case.truths and case.decoys <= 10}
+    lost: dict[str, list[str]] = defaultdict(list)
+    tables: dict[str, set[str]] = defaultdict(set)
+    with tempfile.TemporaryDirectory() as folder:
+        paths = {name: Path(folder) / f"{at}.csv" for at, name in enumerate(cases)}
+        for name, path in paths.items():
+            cases[name].write(path)
+        made = {
+            name: answer
+            for name, (_, answer) in zip(
+                paths, spread(audit_file, [(p,) for p in paths.values()], options.workers), strict=True
+            )
+        }
+        answers = {outcome.entry.path.name: outcome.answer for outcome in outcomes}
+        users = corpus.stage_users({**answers, **made})
+        jobs = [
+            (stage, name, paths[name] if name in paths else entries[name].path)
+            for stage in STAGES
+            for name in users.get(stage, [])
+        ]
+        before = {o.entry.path.name: {f"{t} = {f}" for t, f in o.missed} for o in outcomes}
+        before |= {name: set(judge(cases[name], answer).missed) for name, answer in made.items()}
+        calls = [(path, {"stages": [other for other in STAGES if other != stage]}) for stage, _, path in jobs]
+        for at, answer in spread(audit_file, calls, options.workers):
+            stage, name, _ = jobs[at]
+            if name in cases:
+                missed = set(judge(cases[name], answer).missed)
+            else:
+                missed = {f"{t} = {f}" for t, f in corpus.compare(entries[name], answer).missed}
+            for relation in sorted(missed - before[name]):
+                lost[stage].append(f"{name}: {relation}")
+                tables[stage].add(name)
+    print(
+        f"\n{len(answers) + len(made)} tables.\n\n| stage taken away | relations lost | in tables | for example |"
+    )
+    print("| --- | ---: | ---: | --- |")
+    for stage in STAGES:
+        example = lost[stage][0] if lost[stage] else ""
+        print(f"| {stage} | {len(lost[stage])} | {len(tables[stage])} | {example} |")
+    for stage in STAGES:
+        for line in lost[stage]:
+            print(f"lost without {stage}: {line}")
+
+
+def false(options: argparse.Namespace) -> int:
+    """Count findings in tables without relations."""
+    folders = options.tables or [TABLES]
+    sources = sorted(
+        path for folder in folders for path in folder.glob("*.csv") if path.name not in NOT_TABLES
+    )
+    start = time.perf_counter()
+    tables: Counter[str] = Counter()
+    struck: Counter[str] = Counter()
+    expected: dict[str, float] = defaultdict(float)
+    with tempfile.TemporaryDirectory() as folder:
+        jobs, kinds, names = [], [], []
+        made = list(luck.tables(sources, options.count, options.made))
+        for at, (kind, name, cells) in enumerate(made[options.part :: options.parts]):
+            path = Path(folder) / f"{at}.csv"
+            luck.save(cells, path)
+            jobs.append((path,))
+            kinds.append(kind)
+            names.append(name)
+        print(f"{len(jobs)} tables", flush=True)
+        for at, answer in spread(audit_file, jobs, options.workers):
+            log(options.log, f"{kinds[at]}|{names[at]}", answer)
+            tables[kinds[at]] += 1
+            struck[kinds[at]] += bool(answer["relations"])
+            expected[kinds[at]] += answer["false_findings_expected"]
+            if "error" in answer and "InvalidData" not in answer["error"]:
+                print(f"{names[at]}: {answer['error']}", flush=True)
+            for item in answer["relations"]:
+                held = f"{item['rows_holding']} of {item['rows_checked']}"
+                bits = item["evidence"]["bits"]
+                print(
+                    f"{names[at]}: {item['target']} = {item['formula']} [{item['found_by']}, {held}, {bits} bits]",
+                    flush=True,
+                )
+            if at % 50 == 49:
+                print(f"({at + 1} done, {time.perf_counter() - start:.0f} s)", flush=True)
+    print("\n| tables | count | with a finding | printed estimate, summed |\n| --- | ---: | ---: | ---: |")
+    for kind in tables:
+        print(f"| {kind} | {tables[kind]} | {struck[kind]} | {expected[kind]:.2g} |")
+    print(f"| all | {tables.total()} | {struck.total()} | {sum(expected.values()):.2g} |")
+    return 0
+
+
+def breaks(options: argparse.Namespace) -> int:
+    """Plant broken rows in real tables and compare them with what is listed."""
+    entries = planted.usable(corpus.entries(options.external))
+    if options.only:
+        entries = [one for one in entries if options.only in one.path.name]
+    cases = [
+        case
+        for share in planted.SHARES
+        for seed in range(options.seeds)
+        for entry in entries
+        if (case := planted.plant(entry, share, seed)) is not None and case.causes
+    ]
+    scores = {share: planted.Score() for share in planted.SHARES}
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [planted.folder_of(Path(folder), case, at) for at, case in enumerate(cases)]
+        for case, path in zip(cases, paths, strict=True):
+            luck.save(case.cells, path)
+        print(f"{len(cases)} tables spoiled", flush=True)
+        for at, answer in spread(audit_file, [(path,) for path in paths], options.workers):
+            planted.score(cases[at], answer, scores[cases[at].share])
+            log(
+                options.log,
+                f"{cases[at].name} {cases[at].share} {cases[at].relation} {cases[at].causes}",
+                answer,
+            )
+    for one in scores.values():
+        for line in one.lost:
+            print(f"not reported: {line}")
+    print("\n" + planted.table(scores) + "\n\n" + planted.cause_table(list(scores.values())))
+    return 0
+
+
+def run_speed(options: argparse.Namespace) -> int:
+    """Time and memory."""
+    if options.part in ("small", "all"):
+        speed.print_small()
+    if options.part in ("rows", "all"):
+        speed.print_sizes(
+            "Rows",
+            [(rows, 12) for rows in (10, 100, 1000, 10_000, 100_000, 1_000_000) if rows <= options.most_rows],
+        )
+    if options.part in ("columns", "all"):
+        speed.print_sizes("Columns", [(500, columns) for columns in (2, 5, 10, 20, 40, 80)] + [(5000, 40)])
+    if options.part in ("same", "all"):
+        print(
+            f"\nThe same answer every time, and for one and two jobs: {'yes' if speed.same_answers() else 'NO'}"
+        )
+    return 0
+
+
+def run_rivals(options: argparse.Namespace) -> int:
+    """Side by side on the same tables."""
+    from inalu.tabular.pipeline import STAGES
+
+    cases = [
+        case
+        for case in CASES
+        if case.truths and "[" not in "".join(case.truths) and "cumsum" not in "".join(case.truths)
+    ]
+    tasks = rivals.tasks(
+        [case for case in cases if options.only in case.name and case.decoys <= 30][:: options.step]
+    )
+    methods = [method for method in ["ours", *rivals.METHODS, *STAGES] if rivals.installed(method)]
+    computed = sum(task.computed for task in tasks)
+    print(
+        f"{len(tasks)} targets, {computed} of them computed; {options.seconds:g} s for each rival\n",
+        flush=True,
+    )
+    print(
+        "| method | found | falsely found | median seconds | longest |\n| --- | ---: | ---: | ---: | ---: |"
+    )
+    for method in methods:
+        rows = [
+            row
+            for _, row in spread(
+                rivals.run, [(task, method, options.seconds) for task in tasks], options.workers
+            )
+        ]
+        times = sorted(row.seconds for row in rows)
+        found, wrong = sum(row.found for row in rows), sum(row.false for row in rows)
+        print(
+            f"| {method} | {found} of {computed} | {wrong} | {times[len(times) // 2]:.1f} | {times[-1]:.1f} |",
+            flush=True,
+        )
+        for row in rows:
+            if row.false or (method == "ours" and row.task.computed and not row.found) or "Error" in row.said:
+                print(
+                    f"    {method}, {row.task.case.name}, {row.task.target}: {row.said or 'only where it was fitted'}",
+                    file=sys.stderr,
+                )
+    return 0
+
+
+def log(path: Path | None, name: str, answer: dict[str, Any]) -> None:
+    """Keep an answer for later reading."""
+    if path is not None:
+        with path.open("a", encoding="utf-8") as out:
+            out.write(json.dumps({"case": name, "answer": answer}) + "\n")
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parts = parser.add_subparsers(required=True)
+
+    def part(name: str, work: Any) -> argparse.ArgumentParser:
+        found = parts.add_parser(name, help=work.__doc__.splitlines()[0])
+        found.set_defaults(work=work)
+        found.add_argument("--workers", type=int, default=2, help="processes at once")
+        found.add_argument("--log", type=Path, help="append all answers to a file of JSON lines")
+        found.add_argument("--only", default="", help="only tables whose name has this text")
+        return found
+
+    part("unlike", unlike)
+    one = part("corpus", run_corpus)
+    one.add_argument("--external", type=Path)
+    one.add_argument("--without", action="store_true", help="take each stage away in turn")
+    one = part("false", false)
+    one.add_argument("--tables", type=Path, action="append", help="folders of CSV files")
+    one.add_argument("--count", type=int, default=1000)
+    one.add_argument("--made", type=int, default=100)
+    one.add_argument("--part", type=int, default=0, help="of so many --parts, this one")
+    one.add_argument("--parts", type=int, default=1)
+    one = part("breaks", breaks)
+    one.add_argument("--external", type=Path)
+    one.add_argument("--seeds", type=int, default=1)
+    one = part("speed", run_speed)
+    one.add_argument("part", choices=["small", "rows", "columns", "same", "all"], nargs="?", default="all")
+    one.add_argument("--most-rows", type=int, default=1_000_000)
+    one = part("rivals", run_rivals)
+    one.add_argument("--seconds", type=float, default=5.0)
+    one.add_argument("--step", type=int, default=3)
+    options = parser.parse_args()
+    return int(options.work(options))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
