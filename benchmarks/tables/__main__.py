@@ -288,10 +288,8 @@ def run_rivals(options: argparse.Namespace) -> int:
         )
         for row in rows:
             if row.false or (method == "ours" and row.task.computed and not row.found) or "Error" in row.said:
-                print(
-                    f"    {method}, {row.task.case.name}, {row.task.target}: {row.said or 'only where it was fitted'}",
-                    file=sys.stderr,
-                )
+                said = row.said or "only where it was fitted"
+                print(f"    {method}, {row.task.case.name}, {row.task.target}: {said}", file=sys.stderr)
     return 0
 
 

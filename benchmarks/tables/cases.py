@@ -397,8 +397,8 @@ WORLD = [
         "six weights",
         world.six_weights,
         (
-            "score = 0.15 * criterion_1 + 0.05 * criterion_2 + 0.1 * criterion_3 + 0.2 * criterion_4 + 0.25 * criterion_5"
-            " + 0.25 * criterion_6",
+            "score = 0.15 * criterion_1 + 0.05 * criterion_2 + 0.1 * criterion_3 + 0.2 * criterion_4"
+            " + 0.25 * criterion_5 + 0.25 * criterion_6",
         ),
         rows=300,
     ),

@@ -1,8 +1,8 @@
 """Tables made to order: columns with exact values and printed digits, then damaged as real tables are.
 
 A `Sheet` is filled column by column; `put` returns the numbers *as printed*, so that a generator chooses whether a
-formula works on printed operands (a till) or on the numbers behind them (a survey published in thousands). `Case` names
-a generator with the formulas that are true of it and what is done to the printed table.
+formula works on printed operands (a till) or on the numbers behind them (a survey published in thousands). `Case`
+names a generator with the formulas that are true of it and what is done to the printed table.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ CAUSES = ("sign flipped", "times 1000", "digit typed wrong", "copied neighbour",
 class Sheet:
     """A table under construction: ``rng`` and ``rows`` for the generator, text cells for the reader.
 
-    ``plain`` holds the cells as any reader understands them (point, no thousands, percent as a fraction), ``fancy`` as
-    the table shows them.
+    ``plain`` holds the cells as any reader understands them (point, no thousands, percent as a fraction), ``fancy``
+    as the table shows them.
     """
 
     def __init__(self, rows: int, seed: int) -> None:
