@@ -1578,14 +1578,24 @@ def wants_restart(crew, rules, p, low, middle, high, exact):
     """Compare the mean loss of steps low … middle with that of middle … high.
 
     When a look follows a look, their sums are only moved on. A number that leaves a sum and was most of it
-    would leave its rounding error behind: then they are made anew.
+    would leave its rounding error behind: then they are made anew. Losses are not negative, so the second
+    half's sum at the last look and what came since bound it from above: where that is too low for a restart,
+    as it is once a member is solved, no sum is needed.
     """
+    if not exact and crew.marks[3 * p + 2] == high - 1:
+        crew.moments[5 * p + 4] += past(crew, p, high - 1)
+        if crew.moments[5 * p + 4] <= rules.look_above * (high - middle):
+            # The sums are not moved on, so a later look that needs them makes them anew.
+            crew.marks[3 * p], crew.marks[3 * p + 2] = high, high
+            return False
     if not exact:
         exact = not move_sums(crew, p, low, middle, high)
     if exact:
         make_sums(crew, p, low, middle, high)
     crew.marks[3 * p], crew.marks[3 * p + 1], crew.marks[3 * p + 2] = low, middle, high
     first, second, square, centre = moments_of(crew, p)
+    if exact:
+        crew.moments[5 * p + 4] = centre * (high - middle) + second
     first, second = first / (middle - low), second / (high - middle)
     spread = math.sqrt(max(square / (high - middle) - second * second, 0.0))
     return centre + second > rules.look_above and first <= second + rules.look_tolerance * spread
@@ -1593,13 +1603,13 @@ def wants_restart(crew, rules, p, low, middle, high, exact):
 
 @_inline
 def moments_of(crew, p):
-    at = 4 * p
+    at = 5 * p
     return crew.moments[at], crew.moments[at + 1], crew.moments[at + 2], crew.moments[at + 3]
 
 
 @_inline
 def set_moments(crew, p, first, second, square, centre):
-    at, sums = 4 * p, crew.moments
+    at, sums = 5 * p, crew.moments
     sums[at], sums[at + 1], sums[at + 2], sums[at + 3] = first, second, square, centre
 
 

@@ -372,7 +372,7 @@ class Training:
         return {
             "clock": np.zeros((members, 6), np.int64), "alive": np.ones(members, np.bool_),
             "history": self._zeros(kept, columns), "history_steps": kept, "columns": columns,
-            "moments": np.zeros((members, 4)), "marks": np.full((members, 3), -2, np.int64),
+            "moments": np.zeros((members, 5)), "marks": np.full((members, 3), -2, np.int64),
             "epoch_sum": np.zeros(members), "epoch_loss": np.zeros((members, rules.epochs)),
             "restarts": np.zeros((members, starts.shape[1]), np.int64), "starts": starts,
             "w_index": self.layout.w_index, "m_index": self.layout.m_index, "g_index": self.layout.g_index,
