@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.tables import unlike as money
+from benchmarks.tables import unlike_near as near
 from benchmarks.tables import unlike_world as world
 from benchmarks.tables.sheets import Case
 
@@ -514,4 +515,31 @@ WORLD = [
     ),
 ]
 
-CASES = [*MONEY, *WORLD]
+NEAR = [
+    Case("wind chill", near.wind_chill),
+    Case("annuity", near.annuity, ("total_paid = 12 * payment * years",)),
+    Case("logarithmic returns", near.log_returns),
+    Case("metabolism of two sexes", near.metabolic, rows=300),
+    Case("body surface", near.body_surface, (), ("surface_m2 = (kg * cm / 3600) ** 0.5",)),
+    Case("means", near.means, (), ("geometric = (a * b) ** 0.5", "harmonic = 2 * a * b / (a + b)")),
+    Case("spread", near.spread, ("mean = (trial_1 + trial_2 + trial_3 + trial_4) / 4",)),
+    Case(
+        "stopping distance",
+        near.stopping,
+        ("reaction_m = 0.3 * speed_kmh", "stopping_m = reaction_m + braking_m"),
+        ("braking_m = 0.01 * speed_kmh ** 2",),
+    ),
+    Case("floors and ceilings", near.floors),
+    Case("dew point", near.dew_point, rows=300),
+    Case("regressions", near.fitted, rows=300),
+    Case("nested numbers", near.nested_ids, rows=600),
+    Case("visits of patients", near.visits, rows=500),
+    Case("sorted list", near.sorted_prices, rows=150),
+    Case("rounded to five cents", near.rounded_up, rows=150),
+    Case("caps", near.caps, ("sum_check = wage - health",), rows=200),
+    Case("12 rows, 40 columns, no relation", near.few_rows_many_columns, rows=12),
+    Case("share of the column", near.share_of_column, rows=40, fresh=40),
+    Case("share of the column, longer", near.share_of_column, rows=300, fresh=300),
+]
+
+CASES = [*MONEY, *WORLD, *NEAR]

@@ -1,6 +1,6 @@
 """Whether a reported formula is true: asked of fresh tables from the same generator, by code of another hand.
 
-The interval arithmetic is that of ``tests/data/tables/verify.py``. A formula is *true* when it holds, within rounding,
+The interval arithmetic is that of ``tests/data/tables/verify.py``. A formula is *true* when it holds within rounding
 in 99% of the rows of two fresh clean tables with other seeds, and does not hold there once its target is shuffled. A
 demanded formula is *found* when it is reported, or follows from what is reported and true.
 """
