@@ -7,13 +7,18 @@ the last layer to the side that fits the training rows better. The first exact a
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from inalu.engine.blas import one_blas_thread
 from inalu.engine.discrete import Rounding, snap_network
 from inalu.engine.forward import network_forward
 from inalu.engine.network import Network
@@ -155,30 +160,60 @@ def solve(
         ]
         plan = Plan(members=members, recipe=chosen, dtype=dtype)
         return train(plan, backend=backend, threads=threads, on_result=on_result, progress=progress)
-    searches = [_Search(problem, chosen) for problem in problems]
+    with ThreadPoolExecutor(_workers(threads)) as pool:
+        searches = list(pool.map(lambda problem: _Search(problem, chosen), problems))
+        interrupted = not searches
+        try:
+            interrupted = not _search(searches, pool, backend, threads, dtype, on_result, progress)
+        except KeyboardInterrupt:
+            interrupted = True
+    return Training(tuple(s.result() for s in searches if s.ended), interrupted)
+
+
+def _workers(threads: int | None) -> int:
+    if threads is not None and threads < 1:
+        raise invalid("threads", "must be at least 1", threads)
+    return threads or os.cpu_count() or 1
+
+
+def _search(
+    searches: Sequence[_Search],
+    pool: ThreadPoolExecutor,
+    backend: str,
+    threads: int | None,
+    dtype: DType,
+    on_result: Callable[[Result], None] | None,
+    progress: Callable[[int, int], None] | None,
+) -> bool:
+    """Go through the waves until every search has ended; return whether none was interrupted."""
     total, done = sum(s.rows_ahead() for s in searches), 0
-    active, interrupted = searches, not searches
-    while active and not interrupted:
+    active = list(searches)
+    while active:
         for stage, group in _by_stage(active).items():
             members = [member for search in group for member in search.members(stage)]
             plan = Plan(members=members, recipe=stage.recipe, dtype=dtype)
 
-            def report(steps: int, _: int, base: int = done, batch: int = stage.recipe.batch) -> None:
+            wave = sum(search.wave_rows(stage) for search in group)
+
+            def report(steps: int, of: int, base: int = done, wave: int = wave) -> None:
                 if progress is not None:
-                    progress(min(base + steps * batch, total), total)
+                    progress(base + wave * steps // of, total)
 
             training = train(plan, backend=backend, threads=threads, progress=report)
-            interrupted = training.interrupted
-            if interrupted:
-                break
-            for search, results in zip(group, _dealt(training.results, stage.starts), strict=True):
-                ahead = search.rows_ahead()
-                search.consider(stage, results)
-                done += ahead - search.rows_ahead()
+            if training.interrupted:
+                return False
+            ahead = sum(search.rows_ahead() for search in group)
+            dealt = _dealt(training.results, stage.starts)
+            with one_blas_thread():
+                list(pool.map(_Search.consider, group, repeat(stage), dealt))
+            done += ahead - sum(search.rows_ahead() for search in group)
+            if progress is not None:
+                progress(done, total)
+            for search in group:
                 if search.ended and on_result is not None:
                     on_result(search.result())
         active = [search for search in active if not search.ended]
-    return Training(tuple(s.result() for s in searches if s.ended), interrupted)
+    return True
 
 
 def judge(network: Network, parameters: Array, rows: Rows) -> NDArray[np.float64]:
@@ -236,9 +271,11 @@ class _Search:
         self.wave, self.rows, self.starts = 0, 0, 0
         self.steps, self.seconds = 0, 0.0
         self.best: Result | None = None
+        self.score = math.inf
         self.base: Array | None = None
         source = problem.source
-        self.judged = Rows(*(part[: search.judge_rows] for part in source.load()))
+        # Copies, so that the whole training set is not kept.
+        self.judged = Rows(*(part[: search.judge_rows].copy() for part in source.load()))
         # Checked here, so that a wrong problem raises before any work is done.
         Plan(members=[self._member(0)], recipe=self._fitted(self.stages[0]).recipe)
 
@@ -251,7 +288,11 @@ class _Search:
         """Rows that the waves to come may use at most."""
         if self.ended:
             return 0
-        return sum(s.starts * self._passed(self._fitted(s)) for s in self.stages[self.wave :])
+        return sum(self.wave_rows(self._fitted(stage)) for stage in self.stages[self.wave :])
+
+    def wave_rows(self, stage: Stage) -> int:
+        """Rows that the starts of one wave use."""
+        return stage.starts * self._passed(stage)
 
     def stage(self) -> Stage:
         """The next wave, with its epochs set for this problem's rows."""
@@ -300,21 +341,21 @@ class _Search:
             self.rows += self._passed(stage)
             if stage.draw == "all":
                 self.base = result.parameters
-            judged = self._judged(result)
-            if self.best is None or judged.error < self.best.error:
-                self.best = judged
+            score, judged = self._judged(result)
+            if self.best is None or score < self.score:
+                self.best, self.score = judged, score
         self.starts += stage.starts
         self.wave += 1
 
-    def _judged(self, result: Result) -> Result:
-        """A start as it would be returned: exact where that is no worse on the training rows, else soft."""
+    def _judged(self, result: Result) -> tuple[float, Result]:
+        """A start as it would be returned, exact where that is hardly worse than soft, and what ranks it."""
         network, soft = self.problem.network, result.parameters
         error = float(judge(network, soft, self.judged).mean())
         exact = make_exact(network, soft, self.judged)
         if exact.error > WORSE * error + EXACT:
-            return replace(result, error=WORSE * error)
+            return WORSE * error, replace(result, error=error)
         member = replace(result.member, network=exact.network)
-        return replace(result, member=member, parameters=exact.parameters, error=exact.error)
+        return exact.error, replace(result, member=member, parameters=exact.parameters, error=exact.error)
 
     def result(self) -> Result:
         """Return the best start, with the cost of the whole search."""

@@ -20,7 +20,7 @@ from inalu.engine.forward import effective
 from inalu.engine.network import Network
 from inalu.engine.result import Result
 from inalu.errors import InaluError
-from inalu.experiments.blas import one_blas_thread
+from inalu.engine.blas import one_blas_thread
 from inalu.experiments.job import Training
 from inalu.experiments.population import Population
 from inalu.experiments.record import Record

@@ -1,0 +1,1 @@
+"""How often ROBUST learns the formula; see `python -m benchmarks.robust --help` and docs/robust.md."""
