@@ -60,6 +60,17 @@ def test_csv_has_every_run_and_column(store):
     assert {"key", "backend", "algorithm", "versions", "discreteness"} <= set(rows[0])
 
 
+def test_stores_of_several_machines_are_put_together(store, tmp_path):
+    whole = tmp_path / "whole.sqlite"
+    done = call("--store", whole, "--take", store, "--take", store)
+    assert "60 new runs" in done.stderr
+    assert "0 new runs" in done.stderr
+    assert "60 runs by cpu 1" in done.stdout
+    with pytest.raises(StoreError, match="there is no store"):
+        call("--store", tmp_path / "other.sqlite", "--take", tmp_path / "none.sqlite")
+    assert not (tmp_path / "other.sqlite").exists()
+
+
 def test_no_store_is_one_sentence(tmp_path):
     with pytest.raises(StoreError, match="inalu reproduce exp1"):
         call("--store", tmp_path / "none.sqlite")

@@ -1,5 +1,6 @@
 """The store keeps what it is given, once, and touches nothing that is not its own."""
 
+import errno
 import os
 import sqlite3
 from dataclasses import fields
@@ -216,3 +217,38 @@ def test_holdings_and_mixed_programs(filled, make_entry):
         assert len(store.entries(algorithm=2)) == 1
         with pytest.raises(InvalidArgument, match="several programs"):
             one_program(store.entries())
+
+
+def test_stores_can_be_put_together(filled, make_entry, tmp_path):
+    other = tmp_path / "other.sqlite"
+    with Store.write(other) as store:
+        store.add([make_entry(seed, status="diverged") for seed in range(105, 115)])
+    before = other.read_bytes()
+    with Store.write(filled) as store:
+        assert store.take(other) == 5
+        assert store.take(other) == 0
+    assert other.read_bytes() == before
+    with Store.read(filled) as store:
+        entries = store.entries()
+    # What was there stays as it was.
+    assert [e.record.status for e in entries] == ["finished"] * 10 + ["diverged"] * 5
+    same(entries[-1].record, make_entry(114, status="diverged").record)
+
+
+def test_a_store_takes_nothing_from_what_is_none(filled, tmp_path):
+    wrong = tmp_path / "table.csv"
+    wrong.write_text("a,b\n")
+    with Store.write(filled) as store:
+        with pytest.raises(StoreError, match="not a store"):
+            store.take(wrong)
+        assert len(store.keys()) == 10
+
+
+def test_a_draft_that_found_no_room_is_not_left_behind(store_path, monkeypatch):
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("inalu.experiments.store_file.os.replace", full)
+    with pytest.raises(StoreError, match="no room left"):
+        Store.write(store_path)
+    assert not list(store_path.parent.iterdir())

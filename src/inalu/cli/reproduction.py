@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -19,7 +19,7 @@ from inalu.tasks import OPERATIONS
 
 # Piped output is not cut to a terminal's width.
 PIPE_WIDTH = 160
-_MARKS = {True: ("✓", "green"), False: ("✗", "red"), None: ("?", "dim")}
+_MARKS = {True: ("✓", "green"), False: ("✗", "red"), None: ("?", "yellow")}
 
 
 def show(answer: Reproduction, store: Path) -> None:
@@ -31,7 +31,8 @@ def show(answer: Reproduction, store: Path) -> None:
         if experiment.experiment == "exp3":
             console.print(_table_1(experiment))
         elif experiment.experiment in _MEASURED:
-            console.print(_measured(experiment))
+            for measure in _MEASURED[experiment.experiment]:
+                console.print(_measured(experiment.measures[measure]))
         else:
             console.print(_counts(experiment))
         if _one_model_twice(experiment):
@@ -40,7 +41,11 @@ def show(answer: Reproduction, store: Path) -> None:
                      style="dim")
             )  # fmt: skip
         for claim in experiment.claims:
-            console.print(_claim(claim))
+            if claim.holds is not None:
+                console.print(_claim(claim))
+        untold = sum(claim.holds is None for claim in experiment.claims)
+        if untold:
+            console.print(_untold(untold))
     runs = sum(experiment.runs for experiment in answer.experiments)
     console.print(Text(f"\n{runs:,} runs in {duration(answer.wall_s)}, kept in {store}.", style="dim"))
 
@@ -126,11 +131,15 @@ def _error(mse: float | None) -> str:
 
 
 #: Experiments whose answer is what they measure rather than what they solve.
-_MEASURED = {"regularization": "stages", "stability": "non_finite", "mnist": "accuracies"}
+_MEASURED = {
+    "regularization": ("stages",),
+    "stability": ("non_finite",),
+    "mnist": ("accuracies",),
+    **{f"departures-{base}": ("combinations", "effects") for base in ("exp1", "exp2", "exp4")},
+}
 
 
-def _measured(experiment: ExperimentSummary) -> Grid:
-    rows = experiment.measures[_MEASURED[experiment.experiment]]
+def _measured(rows: Sequence[Mapping[str, object]]) -> Grid:
     names = list(dict.fromkeys(name for row in rows for name in row))
     grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim", show_edge=False)
     for name in names:
@@ -159,9 +168,21 @@ def _one_model_twice(experiment: ExperimentSummary) -> bool:
 def _claim(claim: JudgedClaim) -> Text:
     mark, style = _MARKS[claim.holds]
     text = Text(f"{mark} ", style=style).append(f"{claim.claim} (line {claim.line})", style="default")
-    ours = "cannot be told from these runs" if claim.ours is None else f"ours: {_figure(claim.ours)}"
-    theirs = "" if claim.published is None else f"; published: {_figure(claim.published)}"
-    return text.append(f"\n    {ours}{theirs}", style="dim")
+    if claim.ours is not None:
+        text.append(f"\n    ours:      {_figure(claim.ours)}", style="dim")
+    if claim.published is not None:
+        text.append(f"\n    published: {_figure(claim.published)}", style="dim")
+    return text
+
+
+def _untold(count: int) -> Text:
+    mark, style = _MARKS[None]
+    claims = "1 claim" if count == 1 else f"{count} claims"
+    return Text(f"{mark} ", style=style).append(
+        f"{claims} of the text cannot be told from these runs: that takes every setting, as often as in the "
+        "paper. The page lists them.",
+        style="dim",
+    )
 
 
 def _figure(value: float | str) -> str:

@@ -15,6 +15,7 @@ Examples:
   inalu runs
   inalu runs --where "experiment = 'exp1' AND operation = 'div' AND exact_formula"
   inalu runs --where "mse_extrapolation > 1e-4" --csv > failed.csv
+  inalu runs --store all.sqlite --take monday.sqlite --take from-elsewhere.sqlite
 
 In Python: pandas.read_sql("SELECT * FROM results", sqlite3.connect("inalu-runs.sqlite")), or
 inalu.experiments.store.read_frame()."""
@@ -37,11 +38,20 @@ LIMIT = 50
     metavar="FILE",
     help="Where the runs are kept.",
 )
+@click.option(
+    "--take",
+    multiple=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="First add what this other store holds; may be given several times.",
+)
 @click.option("--where", metavar="SQL", help="Only runs that fulfil this condition on the columns.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print every column of every run as CSV.")
 @click.option("--all", "everything", is_flag=True, help=f"List all runs, not the first {LIMIT}.")
-def runs(store: Path, where: str | None, as_csv: bool, everything: bool) -> int:  # fmt: skip
+def runs(store: Path, take: tuple[Path, ...], where: str | None, as_csv: bool, everything: bool) -> int:
     """List the stored runs, and what the store holds."""
+    if take:
+        _take(store, take)
     with Store.read(store) as opened:
         names, rows = opened.results(where)
         holdings = opened.holdings()
@@ -75,6 +85,15 @@ def runs(store: Path, where: str | None, as_csv: bool, everything: bool) -> int:
     if len(shown) < len(rows):
         console.print(Text(f"… and {len(rows) - len(shown):,} more (--all, or --csv)", style="dim"))
     return 0
+
+
+def _take(store: Path, others: tuple[Path, ...]) -> None:
+    for other in others:
+        # Look at the other before a store is made for it.
+        Store.read(other).close()
+    with Store.write(store) as opened:
+        for other in others:
+            click.echo(f"{opened.take(other):,} new runs from {other}", err=True)
 
 
 def _text(value: object) -> str:

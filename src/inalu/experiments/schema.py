@@ -75,6 +75,8 @@ CREATE VIEW results AS SELECT
 
 INSERT_RUN = f"INSERT OR IGNORE INTO runs ({', '.join(_RUN)}) VALUES ({', '.join('?' * len(_RUN))})"
 INSERT_CASE = f"INSERT OR IGNORE INTO cases ({', '.join(_CASE)}) VALUES ({', '.join('?' * len(_CASE))})"
+SELECT_RUNS = f"SELECT {', '.join(_RUN)} FROM runs"
+SELECT_CASES = f"SELECT {', '.join(_CASE)} FROM cases"
 SELECT_ENTRIES = (
     f"SELECT {', '.join(f'c.{name} AS case_{name}' for name in _CASE)}, "
     f"{', '.join(f'r.{name}' for name in _RUN)} FROM cases c JOIN runs r USING (key)"

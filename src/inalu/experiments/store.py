@@ -161,6 +161,21 @@ class Store:
                 schema.INSERT_CASE, [schema.case_row(setting, asked, key) for setting, asked, key in cases]
             )
 
+    def take(self, path: str | os.PathLike[str]) -> int:
+        """Add everything that another store holds, in one commit, and return how many records were new.
+
+        Raises
+        ------
+        StoreError
+            When the other file is not a store, or there is no room; nothing is taken then.
+        """
+        with Store.read(path) as source, self._transaction() as connection:
+            before = connection.total_changes
+            connection.executemany(schema.INSERT_RUN, source._connection.execute(schema.SELECT_RUNS))
+            new = connection.total_changes - before
+            connection.executemany(schema.INSERT_CASE, source._connection.execute(schema.SELECT_CASES))
+        return new
+
     def entries(
         self,
         experiment: str | None = None,

@@ -33,7 +33,10 @@ def check_file(file: Path) -> None:
     page = 65536 if head[16:18] == b"\0\1" else int.from_bytes(head[16:18], "big")
     waiting = _size(file.with_name(file.name + "-wal")) > 0
     if len(head) < 100 or (not waiting and size < page * number[7]):
-        raise StoreError(f"the store {name!r} was cut short; it was left as it is. Restore it from a copy.")
+        raise StoreError(
+            f"the store {name!r} was cut short, or copied without {file.name + '-wal'!r}; "
+            "it was left as it is. Restore it from a copy."
+        )
     if number[17] != schema.APPLICATION:
         raise StoreError(f"{name!r} is another program's database; it was left as it is. Name another file.")
     if number[15] != schema.VERSION:
@@ -85,17 +88,22 @@ def connect(file: Path, mode: str) -> sqlite3.Connection:
 def create(file: Path) -> None:
     """Make an empty store under another name first, so that a killed process leaves none or a whole one."""
     draft = file.with_name(file.name + ".new")
-    with one_sentence(file):
-        draft.unlink(missing_ok=True)
-        connection = sqlite3.connect(draft)
-        try:
-            connection.execute(f"PRAGMA application_id = {schema.APPLICATION}")
-            connection.execute(f"PRAGMA user_version = {schema.VERSION}")
-            connection.executescript(schema.SCHEMA)
-            connection.execute("PRAGMA journal_mode = WAL")
-        finally:
-            connection.close()
-        os.replace(draft, file)
+    try:
+        with one_sentence(file):
+            draft.unlink(missing_ok=True)
+            connection = sqlite3.connect(draft)
+            try:
+                connection.execute(f"PRAGMA application_id = {schema.APPLICATION}")
+                connection.execute(f"PRAGMA user_version = {schema.VERSION}")
+                connection.executescript(schema.SCHEMA)
+                connection.execute("PRAGMA journal_mode = WAL")
+            finally:
+                connection.close()
+            os.replace(draft, file)
+    except StoreError:
+        for name in (draft.name, f"{draft.name}-wal", f"{draft.name}-shm", f"{draft.name}-journal"):
+            file.with_name(name).unlink(missing_ok=True)
+        raise
 
 
 def _size(file: Path) -> int:

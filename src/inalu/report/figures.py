@@ -203,7 +203,8 @@ def _scale(axes: Axes, limits: tuple[int, int], units: float, threshold: Thresho
     axes.set_xlim(low - 0.6, high + 4.2)
     axes.set_ylim(units, 0)
     step = 4 if high - low > 12 else 2
-    powers = [p for p in range(low, high + 1) if p % step == 0]
+    # The last power must leave room for the words beside it.
+    powers = [p for p in range(low, high) if p % step == 0]
     labels = [power_name(p) for p in powers]
     axes.set_xticks([*powers, high + _APART], [*labels, "not\nfinite"], fontsize=8)
     axes.tick_params(axis="x", color=_SOFT, labelcolor=_INK, length=3)

@@ -53,5 +53,5 @@ def _published() -> Evidence:
 def _both(stated: str | None, files: float | str | None) -> float | str | None:
     if stated is None or files is None:
         return files if stated is None else stated
-    shown = f"{files:.3g}" if isinstance(files, float) else files
+    shown = f"{files:.3g}".replace("e+0", "e").replace("e-0", "e-") if isinstance(files, float) else files
     return f"text: {stated}; published runs: {shown}"

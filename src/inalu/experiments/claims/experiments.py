@@ -21,7 +21,7 @@ from inalu.experiments.statistics import fisher
 
 
 def _beat(name: str, operations: Sequence[str]) -> Callable[[Evidence], Finding]:
-    """Both iNALUs solve more runs than the NALU, on each operation."""
+    """Both iNALUs, with shared and with independent weights, solve more runs than the NALU, on each operation."""
 
     def measure(e: Evidence) -> Finding:
         texts, holds = [], True
@@ -29,7 +29,7 @@ def _beat(name: str, operations: Sequence[str]) -> Callable[[Evidence], Finding]
             old = e.of(name, models=NALU[:1], operation=operation)
             new = [e.of(name, models=(model,), operation=operation) for model in INALU]
             holds &= all(share(runs) > share(old) for runs in new)
-            counts = ", ".join(count_text(runs) for runs in new)
+            counts = " and ".join(count_text(runs) for runs in new)
             texts.append(f"{SIGNS[operation]} {counts} against {count_text(old)}")
         return Finding(holds, "; ".join(texts))
 
