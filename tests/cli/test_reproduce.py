@@ -64,7 +64,7 @@ def test_the_table_shows_both_counts_and_the_claims(call):
         ("exp4", ("N(-3,3) → N(3,4)", "1/1 (10/10)")),
         (
             "regularization",
-            ("after 10 epochs", "1e-09", "(line 331)", "2.06e-09", "claims of the text cannot be told"),
+            ("after 10 epochs", "1e-09", "(line 331)", "2.06e-9", "claims of the text cannot be told"),
         ),
     ],
 )

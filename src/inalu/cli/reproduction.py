@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
@@ -42,7 +42,8 @@ def show(answer: Reproduction, store: Path) -> None:
             )  # fmt: skip
         for claim in experiment.claims:
             if claim.holds is not None:
-                console.print(_claim(claim))
+                for part in _claim(claim):
+                    console.print(part)
         untold = sum(claim.holds is None for claim in experiment.claims)
         if untold:
             console.print(_untold(untold))
@@ -59,18 +60,22 @@ def _caption(experiment: ExperimentSummary, answer: Reproduction) -> str:
 
 
 def _counts(experiment: ExperimentSummary) -> Grid:
-    """Solved runs: a row for each model and distribution, a column for each operation."""
+    """Solved runs: a part for each model, a row for each distribution, a column for each operation."""
     operations = [
         name for name in OPERATIONS if any(s.setting.operation == name for s in experiment.settings)
     ]
     operations += sorted({s.setting.operation for s in experiment.settings} - set(operations))
-    grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim", show_edge=False)
-    for title in ("model", "train → extrapolation"):
-        grid.add_column(title, overflow="fold")
+    # So narrow that four operations fit a terminal of 80 columns.
+    grid = Grid(box=None, padding=(0, 1, 0, 0), header_style="dim", show_edge=False)
+    grid.add_column("train → extrapolation", overflow="fold")
     for operation in operations:
         grid.add_column(operation, justify="right")
+    shown = None
     for (model, ranges), cells in _rows(experiment.settings):
-        grid.add_row(model, ranges, *(_cell(cells.get(operation)) for operation in operations))
+        if model != shown:
+            grid.add_row(Text(model, style="bold"))
+            shown = model
+        grid.add_row(ranges, *(_cell(cells.get(operation)) for operation in operations))
     return grid
 
 
@@ -165,25 +170,32 @@ def _one_model_twice(experiment: ExperimentSummary) -> bool:
     return any({"nalu-matrix", "nalu-vector"} <= models for models in shown.values())
 
 
-def _claim(claim: JudgedClaim) -> Text:
+def _claim(claim: JudgedClaim) -> Iterator[RenderableType]:
     mark, style = _MARKS[claim.holds]
-    text = Text(f"{mark} ", style=style).append(f"{claim.claim} (line {claim.line})", style="default")
-    if claim.ours is not None:
-        text.append(f"\n    ours:      {_figure(claim.ours)}", style="dim")
-    if claim.published is not None:
-        text.append(f"\n    published: {_figure(claim.published)}", style="dim")
-    return text
+    yield _indented(Text(mark, style=style), Text(f"{claim.claim} (line {claim.line})"), width=1)
+    for name, value in (("ours", claim.ours), ("published", claim.published)):
+        if value is not None:
+            yield _indented(Text(f"  {name}", style="dim"), Text(_figure(value), style="dim"), width=11)
 
 
-def _untold(count: int) -> Text:
+def _indented(first: Text, text: Text, *, width: int) -> Grid:
+    """A word and a text beside it, whose further lines begin where its first does."""
+    grid = Grid.grid(padding=(0, 1, 0, 0))
+    grid.add_column(width=width)
+    grid.add_column()
+    grid.add_row(first, text)
+    return grid
+
+
+def _untold(count: int) -> Grid:
     mark, style = _MARKS[None]
     claims = "1 claim" if count == 1 else f"{count} claims"
-    return Text(f"{mark} ", style=style).append(
+    said = (
         f"{claims} of the text cannot be told from these runs: that takes every setting, as often as in the "
-        "paper. The page lists them.",
-        style="dim",
+        "paper. The page lists them."
     )
+    return _indented(Text(mark, style=style), Text(said, style="dim"), width=1)
 
 
 def _figure(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:.3g}"
+    return value if isinstance(value, str) else f"{value:.3g}".replace("e+0", "e").replace("e-0", "e-")
