@@ -39,7 +39,7 @@ NOT_TABLES = {
 
 def unlike(options: argparse.Namespace) -> int:
     """Judge every made table; print what is missed and what is false."""
-    cases = [case for case in CASES if options.only in case.name]
+    cases = [case for case in CASES if options.only in case.name][options.part :: options.parts]
     for line in check_cases(cases):
         print(line)
     verdicts: list[Verdict] = []
@@ -315,7 +315,9 @@ def main() -> int:
         found.add_argument("--only", default="", help="only tables whose name has this text")
         return found
 
-    part("unlike", unlike)
+    one = part("unlike", unlike)
+    one.add_argument("--part", type=int, default=0, help="of so many --parts, this one")
+    one.add_argument("--parts", type=int, default=1)
     one = part("corpus", run_corpus)
     one.add_argument("--external", type=Path)
     one.add_argument("--without", action="store_true", help="take each stage away in turn")

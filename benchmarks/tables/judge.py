@@ -90,8 +90,6 @@ def share(table: dict[str, Any], target: str, formula: str, *, shuffled: bool = 
         values = table[target].values
         order = rng.permutation(len(values))
         table = {**table, target: verify.Column(values[order], table[target].half[order])}
-    # Roots are powers to the code that counts.
-    formula = re.sub(r"sqrt\(([^()]*)\)", r"(\1) ** 0.5", formula)
     try:
         result = verify.count(with_next_rows(table, formula), target, formula)
     except (KeyError, ValueError, SyntaxError):
@@ -175,16 +173,21 @@ def residual(target: str, formula: str, at: dict[str, float]) -> float:
         return float(at[target] - verify._evaluate(ast.parse(text, mode="eval").body, columns))
 
 
+def rootless(formula: str) -> str:
+    """The formula with roots as powers, which is all that `verify.py` knows."""
+    return re.sub(r"sqrt\(([^()]*)\)", r"(\1) ** 0.5", formula)
+
+
 def reported(answer: dict[str, Any]) -> list[Reported]:
     """The relations of an answer in the shape of ``audit --json``."""
     return [
         Reported(
             item["target"],
-            item["formula"],
+            rootless(item["formula"]),
             item["found_by"],
             item["rows_holding"],
             item["rows_checked"],
-            tuple(item["equivalent"]),
+            tuple(rootless(formula) for formula in item["equivalent"]),
         )
         for item in answer["relations"]
     ]

@@ -15,8 +15,8 @@ import numpy as np
 from benchmarks.tables.sheets import Texts
 
 KINDS = ("random", "correlated", "small integers", "zero-inflated")
-MOST_ROWS = 250
-MOST_COLUMNS = 14
+MOST_ROWS = 200
+MOST_COLUMNS = 12
 
 
 def read(path: Path, rows: int = MOST_ROWS) -> Texts:
