@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from inalu.tabular.table import Table
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+# The matrices of a search are small: threads inside the linear algebra wait for each other more than they compute.
+for _library in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(_library, "1")
 
 KINDS = ("pandera", "great-expectations", "dbt", "sql", "excel")
 INTERRUPTED = 130

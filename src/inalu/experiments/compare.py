@@ -8,7 +8,7 @@ from typing import Any
 
 from inalu.experiments.published import EXPERIMENTS as PUBLISHED
 from inalu.experiments.published import Threshold, runs_of
-from inalu.experiments.record import Entry, Setting, threshold_for
+from inalu.experiments.record import SINGLE, Entry, Setting, threshold_for
 from inalu.experiments.statistics import Interval, cluster_interval, fisher, holm, wilson
 from inalu.experiments.summary import by_setting
 
@@ -41,7 +41,8 @@ class Pooled:
     """Solved extrapolations of one model and operation over all distributions.
 
     ``interval`` treats runs with the same seed as one cluster; ``naive`` is Wilson's, as if all runs were
-    independent. ``published`` are the same of the published runs of the same settings.
+    independent. ``published`` are the same of the published runs of the same settings. ``single`` counts our
+    runs by their errors in float32, where all have them.
     """
 
     model: str
@@ -51,20 +52,27 @@ class Pooled:
     naive: Interval
     published_counts: tuple[int, int] | None
     published_interval: Interval | None
+    single: int | None = None
 
 
-def compare(entries: Sequence[Entry], threshold: Threshold | None = None) -> tuple[Comparison, ...]:
-    """Test each setting that has published runs; a setting that repeats another's runs is left out."""
+def compare(
+    entries: Sequence[Entry], threshold: Threshold | None = None, *, single: bool = False
+) -> tuple[Comparison, ...]:
+    """Test each setting that has published runs; a setting that repeats another's runs is left out.
+
+    ``single`` judges our runs by their errors in float32, in which the published runs were evaluated; settings
+    with a run that lacks them are left out then.
+    """
     seen: set[tuple[str, ...]] = set()
     found: list[tuple[Setting, tuple[int, int], tuple[int, int]]] = []
     for setting, runs in by_setting(entries).items():
         theirs = runs_of(setting) if setting.experiment in PUBLISHED else ()
         keys = tuple(sorted(entry.record.key for entry in runs))
-        if not theirs or keys in seen:
+        if not theirs or keys in seen or (single and not all(SINGLE in e.record.measures for e in runs)):
             continue
         seen.add(keys)
         limit = threshold or threshold_for(setting.experiment)
-        ours = sum(entry.record.solved(limit) for entry in runs), len(runs)
+        ours = sum(entry.record.solved(limit, single=single) for entry in runs), len(runs)
         published = sum(limit.solved(run.mse_extrapolation) for run in theirs), len(theirs)
         found.append((setting, ours, published))
     p_values = [fisher(ours, published) for _, ours, published in found]
@@ -94,6 +102,7 @@ def pool(entries: Sequence[Entry], threshold: Threshold | None = None) -> tuple[
             Pooled(
                 model, operation, counts, _interval(ours), wilson(*counts),
                 (sum(solved for _, solved in theirs), len(theirs)) if theirs else None, _interval(theirs),
+                _single(runs, limit),
             )
         )  # fmt: skip
     return tuple(pooled)
@@ -103,25 +112,41 @@ def comparison_measures(entries: Sequence[Entry]) -> dict[str, Any]:
     """Return what `compare` and `pool` find, as JSON values."""
     if not entries or entries[0].setting.experiment not in PUBLISHED:
         return {}
-    settings = [
+    return {
+        "against_published": _tests(compare(entries)),
+        "against_published_float32": _tests(compare(entries, single=True)),
+        "pooled": _shares(pool(entries)),
+    }
+
+
+def _tests(comparisons: Sequence[Comparison]) -> list[dict[str, Any]]:
+    return [
         {
             "model": c.setting.model, "operation": c.setting.operation, "train": c.setting.train,
             "initialisation": None if c.setting.initialisation is None else str(c.setting.initialisation),
             "ours": list(c.ours), "published": list(c.published), "low": c.interval.low,
             "high": c.interval.high, "p": c.p, "p_holm": c.corrected, "plausible": c.plausible,
         }
-        for c in compare(entries)
+        for c in comparisons
     ]  # fmt: skip
-    shares = [
+
+
+def _shares(pooled: Sequence[Pooled]) -> list[dict[str, Any]]:
+    return [
         {
             "model": p.model, "operation": p.operation, "ours": list(p.counts),
             "interval": _bounds(p.interval), "naive_interval": _bounds(p.naive),
             "published": None if p.published_counts is None else list(p.published_counts),
-            "published_interval": _bounds(p.published_interval),
+            "published_interval": _bounds(p.published_interval), "ours_float32": p.single,
         }
-        for p in pool(entries)
+        for p in pooled
     ]  # fmt: skip
-    return {"against_published": settings, "pooled": shares}
+
+
+def _single(runs: Sequence[Entry], limit: Threshold) -> int | None:
+    if not all(SINGLE in entry.record.measures for entry in runs):
+        return None
+    return sum(entry.record.solved(limit, single=True) for entry in runs)
 
 
 def _interval(outcomes: list[tuple[int, bool]]) -> Interval | None:

@@ -1,5 +1,7 @@
 """From trained members to records: errors in float64 with soft and with snapped weights, and the formula.
 
+The errors of the soft weights in float32, in which the published runs were evaluated, are kept as measures.
+
 Members that share their inputs are evaluated together: a set's x and log|x| are made once, and one matrix
 product serves the first layers of all of them. The equations are those of `inalu.engine.forward`, for many
 members at a time; a test holds the two together.
@@ -9,18 +11,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inalu.engine.blas import one_blas_thread
 from inalu.engine.discrete import network_expressions, snap_network
 from inalu.engine.forward import effective
 from inalu.engine.network import Network
 from inalu.engine.result import Result
 from inalu.errors import InaluError
-from inalu.engine.blas import one_blas_thread
 from inalu.experiments.job import Training
 from inalu.experiments.population import Population
 from inalu.experiments.record import Record
@@ -47,16 +49,20 @@ class Quality(NamedTuple):
 
 @dataclass(frozen=True)
 class _Part:
-    """What is evaluated: weights of a network on a problem's set. Equal parts are evaluated once."""
+    """What is evaluated: weights of a network on a problem's set. Equal parts are evaluated once.
+
+    ``single``: in float32.
+    """
 
     network: Network
     parameters: bytes
     training: Training
+    single: bool = False
 
     @property
     def identity(self) -> Hashable:
         t = self.training
-        return self.network, self.parameters, t.problem, t.seed, t.rows
+        return self.network, self.parameters, t.problem, t.seed, t.rows, self.single
 
 
 class Evaluator:
@@ -75,15 +81,17 @@ class Evaluator:
     def evaluate(self, results: Sequence[Result]) -> list[Record]:
         """Return the records of results whose members are tagged with their `Training`, in their order."""
         soft = [_Part(r.member.network, _packed(r.parameters), r.member.tag) for r in results]  # type: ignore[arg-type]
+        single = [replace(part, single=True) for part in soft]
         snapped = [self._snap(result) for result in results]
-        parts = {part.identity: part for part in (*soft, *(p for p in snapped if p is not None))}
+        parts = {part.identity: part for part in (*soft, *single, *(p for p in snapped if p is not None))}
         qualities = {name: self._qualities(list(parts.values()), name) for name in _SETS}
         records = []
-        for result, plain, exact in zip(results, soft, snapped, strict=True):
-            values: dict[str, Any] = {}
+        for result, plain, rough, exact in zip(results, soft, single, snapped, strict=True):
+            values: dict[str, Any] = {"measures": {}}
             for name in _SETS:
                 found = qualities[name]
                 values[f"mse_{name}"], values[f"within_{name}"] = found[plain.identity]
+                values["measures"][f"mse_{name}_float32"] = found[rough.identity].mse
                 if exact is not None:
                     mse, within = found[exact.identity]
                     values[f"snapped_mse_{name}"], values[f"snapped_within_{name}"] = mse, within
@@ -114,7 +122,8 @@ class Evaluator:
         groups: dict[Hashable, list[_Part]] = {}
         for part in parts:
             t = part.training
-            groups.setdefault((t.problem.x_key(t.seed, name, t.rows), part.network), []).append(part)
+            key = t.problem.x_key(t.seed, name, t.rows), part.network, part.single
+            groups.setdefault(key, []).append(part)
         found: dict[Hashable, Quality] = {}
         for group in sorted(groups, key=lambda key: str(key[0])):  # type: ignore[index]
             members = groups[group]
@@ -170,7 +179,8 @@ def _packed(parameters: NDArray[np.floating[Any]]) -> bytes:
 
 def _group_qualities(members: list[_Part], inputs: TestSet, targets: list[Floats]) -> list[Quality]:
     network = members[0].network
-    packed = np.array([np.frombuffer(part.parameters) for part in members])
+    dtype = np.float32 if members[0].single else np.float64
+    packed = np.array([np.frombuffer(part.parameters) for part in members]).astype(dtype)
     population = Population(network, packed)
     rows, widest = len(inputs.x), max(network.widths[1:])
     step = _NUMBERS_AT_A_TIME // (network.widths[0] + 4 * len(members) * widest)
@@ -182,8 +192,9 @@ def _group_qualities(members: list[_Part], inputs: TestSet, targets: list[Floats
             part = slice(first, first + step)
             predicted = population.forward(inputs, part)
             for index, target in enumerate(targets):
-                y = target[part].T
-                error = predicted[index] - y
+                y = target[part].T.astype(dtype, copy=False)
+                # What was lost in float32 is lost; its squares are summed in float64.
+                error = (predicted[index] - y).astype(np.float64, copy=False)
                 squares[index] += np.einsum("ob,ob->", error, error)
                 np.abs(error, out=error)
                 within[index] += np.count_nonzero((error <= RELATIVE * np.abs(y)).all(axis=0))

@@ -1,4 +1,4 @@
-"""Many members of one network evaluated together, in float64: `inalu.engine.forward` with one more axis."""
+"""Many members of one network evaluated together: `inalu.engine.forward` with one more axis."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Layer(NamedTuple):
 
 
 class Population:
-    """M members of one network with packed float64 parameters [M, K].
+    """M members of one network with packed parameters [M, K], whose precision is that of the computation.
 
     Rows are the last axis of what is computed, so that every elementwise step runs along them.
     """
@@ -43,20 +43,21 @@ class Population:
     def __init__(self, network: Network, packed: Floats) -> None:
         self.network = network
         self.packed = packed
+        self._dtype = packed.dtype
         self._known = network.kind.parameters is not None
         self._layers = [self._layer(n) for n in range(network.depth)] if self._known else []
 
     def forward(self, inputs: TestSet, rows: slice) -> Floats:
         """Return the outputs [M, O, B] for a slice of rows of a set."""
         if not self._known:
-            x: Floats = inputs.x[rows].astype(np.float64)
+            x: Floats = inputs.x[rows].astype(self._dtype)
             return np.stack([_by_module(self.network, p, x).T for p in self.packed])
         options = self.network.options
         logs = None
         if self._layers[0].gate is not None:
             clipped = options.get("omega") is not None
-            logs = inputs.logs(_number(options["epsilon"]), clipped)[rows].T
-        y = self._apply(self._layers[0], inputs.x[rows].astype(np.float64).T, logs, inputs.zeros)
+            logs = inputs.logs(_number(options["epsilon"]), clipped)[rows].T.astype(self._dtype, copy=False)
+        y = self._apply(self._layers[0], inputs.x[rows].astype(self._dtype).T, logs, inputs.zeros)
         for layer in self._layers[1:]:
             y = self._apply(layer, y, None, True)
         return y
@@ -132,11 +133,11 @@ def _signs(w: Floats, sign: Any) -> tuple[_Factor, _Factor]:
 
 def _factor(factor: Floats) -> _Factor:
     size = np.abs(factor)
-    vanishing = size < np.finfo(np.float64).tiny
+    vanishing = size < np.finfo(factor.dtype).tiny
     return _Factor(
-        np.log(np.where(vanishing, 1.0, size)),
-        (factor < 0).astype(np.float64),
-        vanishing.astype(np.float64) if vanishing.any() else None,
+        np.log(np.where(vanishing, 1.0, size)).astype(factor.dtype),
+        (factor < 0).astype(factor.dtype),
+        vanishing.astype(factor.dtype) if vanishing.any() else None,
     )
 
 
@@ -147,7 +148,7 @@ def _multiply_signs(m: Floats, x: Floats, signs: tuple[_Factor, _Factor], zeros:
     if zeros and (nothing := x == 0).any():
         pairs.append((nothing, zero))
     for mask, factor in pairs:
-        rows = mask.astype(np.float64)
+        rows = mask.astype(m.dtype)
         if factor.logs.any():
             m *= np.exp(_product(factor.logs, rows))
         if factor.odd.any():
@@ -163,5 +164,7 @@ def _by_module(network: Network, parameters: Floats, x: Floats) -> Floats:
 
     with torch.no_grad():
         module = network.build(parameters.astype(np.float64)).double()
+        if x.dtype == np.float32:
+            module = module.float()
         outputs: Floats = module(torch.from_numpy(x)).numpy()
     return outputs

@@ -23,6 +23,9 @@ from inalu.experiments.published import Initialisation as Initialisation
 
 Setting: TypeAlias = PublishedSetting
 
+#: The measure that holds the extrapolation error in float32, in which the published runs were evaluated.
+SINGLE = "mse_extrapolation_float32"
+
 #: The version of `inalu.experiments.evaluate`: records of another version are not mixed with these.
 EVALUATION = 1
 
@@ -119,7 +122,7 @@ class Record:
     steps, seconds, threads, versions
         Data steps made, time of the training, threads and library versions.
     measures
-        What an experiment measures besides, by name.
+        What is measured besides, by name: the errors of the soft weights in float32, and an experiment's own.
     """
 
     specification: Specification
@@ -164,9 +167,10 @@ class Record:
         """The errors that success is judged by: soft weights, interpolation and extrapolation."""
         return self.mse_interpolation, self.mse_extrapolation
 
-    def solved(self, threshold: Threshold = TEXT) -> bool:
-        """Whether the extrapolation error is small enough."""
-        return self.mse_extrapolation is not None and threshold.solved(self.mse_extrapolation)
+    def solved(self, threshold: Threshold = TEXT, *, single: bool = False) -> bool:
+        """Whether the extrapolation error is small enough; ``single``: as float32 sees it."""
+        error = self.measures.get(SINGLE) if single else self.mse_extrapolation
+        return error is not None and threshold.solved(error)
 
     def solved_epoch(self, threshold: Threshold = TEXT) -> int | None:
         """Return after how many epochs the training loss was first small enough, since the last start."""

@@ -60,6 +60,18 @@ def occurs(t: Tensor) -> bool:
         return True
 
 
+def all_finite(t: Tensor) -> bool:
+    """Return whether every element is finite; False where that is not certain."""
+    tracing = torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
+    if tracing or torch.compiler.is_compiling() or t.device.type != "cpu":
+        return False
+    try:
+        # One pass: the sum is finite only if every element is.
+        return math.isfinite(t.sum().item())
+    except RuntimeError:  # vmap, and tensors without data
+        return False
+
+
 def no_autocast(t: Tensor) -> contextlib.AbstractContextManager[Any]:
     """Return a context in which matrix products keep the dtype of their inputs."""
     device = t.device.type
@@ -92,7 +104,8 @@ def exp(z: Tensor, bound: float = math.inf) -> Tensor:
     On a CPU exp takes thirty times as long where its result is subnormal.
     """
     least = math.log(torch.finfo(z.dtype).tiny) + 1
-    return z.clamp(least, bound).exp() * (z - least).sign_().relu_()
+    raised = z.clamp(least, bound).exp()
+    return nn.functional.threshold(raised, 1.001 * math.exp(least), 0.0)
 
 
 def _scaled_product(a: Tensor, b: Tensor) -> Tensor:
@@ -126,8 +139,7 @@ class _Matmul(Formula):
             if torch.compiler.is_compiling():
                 return _scaled_product(a, b)
             plain = a @ b
-            # One pass: the sum is finite only if every element is.
-            if not occurs(~torch.isfinite(plain.sum())):
+            if all_finite(plain):
                 return plain
             return torch.where(torch.isfinite(plain), plain, _scaled_product(a, b))
 
@@ -158,10 +170,8 @@ class _LogMagnitude(Formula):
     @staticmethod
     def backward(ctx: Any, d: Tensor) -> tuple[Tensor, None]:
         (x,) = ctx.saved_tensors
-        # Arithmetic on signs, in place: several times faster than torch.where on a CPU.
-        inside = x.detach().abs().sub_(ctx.epsilon).sign_().relu_()
-        slope = inside.mul_(x.detach().sign()).div(x.abs().clamp_min_(ctx.epsilon))
-        return saturate_gradient_(d * slope), None
+        inside = torch.ops.aten.hardshrink_backward(d, x.detach(), ctx.epsilon)
+        return saturate_gradient_(inside / x.abs().clamp_min_(ctx.epsilon).copysign_(x)), None
 
 
 class _ExpBelow(Formula):
@@ -179,8 +189,8 @@ class _ExpBelow(Formula):
     @staticmethod
     def backward(ctx: Any, d: Tensor) -> tuple[Tensor, None]:
         z, m = ctx.saved_tensors
-        inside = (ctx.omega - z.detach()).sign_().relu_()
-        return saturate_gradient_(m * inside * d), None
+        inside = torch.ops.aten.hardtanh_backward(d, z.detach(), -math.inf, ctx.omega)
+        return saturate_gradient_(inside * m), None
 
 
 class _Mix(Formula):

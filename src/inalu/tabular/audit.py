@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from inalu.errors import InvalidData
 from inalu.tabular import report
 from inalu.tabular.decoys import expected, shuffled_search
@@ -27,6 +29,8 @@ Progress = Callable[[str, float], None]
 MOST_RIVALS = 20
 
 
+# Cells may be of any size; what overflows is no formula.
+@np.errstate(all="ignore")
 def audit(
     source: Any,
     *,
@@ -85,6 +89,8 @@ def audit(
     )
 
 
+# Cells may be of any size; what overflows is no formula.
+@np.errstate(all="ignore")
 def fit(
     source: Any,
     *,
@@ -126,6 +132,8 @@ def fit(
     )
 
 
+# Cells may be of any size; what overflows is no formula.
+@np.errstate(all="ignore")
 def check(rules: Any, source: Any, **reading: Any) -> Audit:
     """Verify saved rules on a table: every rule is judged on every row, none is searched for.
 

@@ -174,7 +174,9 @@ def _causes(
         for power, label in TIMES.items():
             # A number that was multiplied shows its digits elsewhere: its rounding moves with them.
             scaled = cell.room + cell.half * max(1.0, 10.0**-power) * (1 + 1e-9)
-            yield label, fits(v * 10.0**-power, len(POWERS), scaled)
+            # Zero times a power of ten is zero.
+            bits = fits(v * 10.0**-power, len(POWERS), scaled)
+            yield label, np.where((np.abs(v) > cell.half) & (np.abs(e) > tolerance), bits, -np.inf)
         yield DOUBLED, fits(v / 2, 2.0)
         yield UNIT, np.where(np.abs(v - e) <= 3 * cell.half + cell.room, sharp - 1.0, -np.inf)
         yield from _digits(cell, tolerance, sharp)

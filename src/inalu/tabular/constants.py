@@ -6,6 +6,7 @@ interval; the constant is the simplest decimal or fraction inside, where simple 
 
 from __future__ import annotations
 
+import bisect
 import math
 from fractions import Fraction
 
@@ -16,12 +17,15 @@ Array = NDArray[np.float64]
 
 # How much further than the best interval the search for a simpler number looks, in rows given up.
 SLACK_SHARE = 0.01
-BITS_OF_A_ROW = 4.0
+BITS_OF_A_ROW = 12.0
+_CLOSE = 1e-14
 # Fractions that people divide by, beyond small ones: months, weeks, minutes, degrees, days.
 _DENOMINATORS = frozenset(
     {*range(1, 13), 14, 15, 16, 18, 20, 21, 24, 28, 30, 32, 36, 48, 52, 60, 64, 90, 360, 365}
 )
 _MEANS = 100
+# Nobody writes 1912 / 7: above the line stand few digits.
+_NUMERATOR = 20
 # Multiples of pi, to the precision of a double, and numbers that convert units: names for long constants.
 _PI = tuple(
     Fraction(repr(math.pi)) * Fraction(*ratio)
@@ -41,6 +45,9 @@ _UNITS = tuple(
 _NAMED = {one: 9.0 for value in _PI for one in (value, 1 / value)} | {
     one: 14.0 for value in _UNITS for one in (value, 1 / value)
 }
+
+_NAMED_SORTED = sorted(_NAMED)
+_NAMED_SIZES = [float(value) for value in _NAMED_SORTED]
 
 
 def named(value: Fraction) -> bool:
@@ -133,10 +140,19 @@ def simplest(low: float, high: float) -> Fraction:
     decimal = _shortest_decimal(low, high)
     fraction = _simplest_fraction(Fraction(low), Fraction(high))
     options = [decimal]
-    if fraction.denominator in _DENOMINATORS or (fraction.numerator == 1 and fraction.denominator <= _MEANS):
+    if _divides(fraction):
         options.append(fraction)
-    options += sorted((one for one in _NAMED if low <= one <= high), key=_written_bits)
+    first = bisect.bisect_left(_NAMED_SIZES, low)
+    options += _NAMED_SORTED[first : bisect.bisect_right(_NAMED_SIZES, high, lo=first)]
     return min(options, key=bits)
+
+
+def _divides(fraction: Fraction) -> bool:
+    """Whether somebody would write a fraction: 5 / 9, 100 / 365, 1 / 77."""
+    if fraction.numerator == 1 and fraction.denominator <= _MEANS:
+        return True
+    above = mantissa(Fraction(fraction.numerator))
+    return fraction.denominator in _DENOMINATORS and above is not None and above <= _NUMERATOR
 
 
 def _shortest_decimal(low: float, high: float) -> Fraction:
@@ -144,6 +160,10 @@ def _shortest_decimal(low: float, high: float) -> Fraction:
     exponent = math.floor(math.log10(high)) + 1
     exact_low, exact_high, middle = Fraction(low), Fraction(high), Fraction(low / 2 + high / 2)
     for place in range(exponent, exponent - 18, -1):
+        size = 10.0**place
+        # Floats tell in nearly all places that no multiple lies between; the exact test is slow.
+        if math.ceil(low / size * (1 - _CLOSE)) > math.floor(high / size * (1 + _CLOSE)):
+            continue
         unit = Fraction(10) ** place
         first, last = math.ceil(exact_low / unit), math.floor(exact_high / unit)
         if first > last:

@@ -20,7 +20,7 @@ def directions(
     --------
     >>> found = directions("y", Expression.parse("2 * a / b"), {"a": 0, "b": 1})
     >>> [f"{name} = {solved}" for name, solved in found]
-    ['y = 2 * a / b', 'a = 0.5 * b * y', 'b = 2 * a / y']
+    ['y = 2 * a / b', 'b = 2 * a / y', 'a = 0.5 * b * y']
     """
     form = linear(formula) or monomial(formula)
     if form is not None:

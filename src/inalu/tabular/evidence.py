@@ -197,9 +197,7 @@ def formula_bits(formula: Expression, places: Mapping[str, int]) -> float:
 
 def _sum_bits(terms: Sequence[Expression], places: Mapping[str, int]) -> float:
     """The bits of a sum; runs of neighbouring columns are told by their ends."""
-    plain = sorted(
-        places[term.name] for term in terms if isinstance(term, Column) and term.name in places
-    )
+    plain = sorted(places[term.name] for term in terms if isinstance(term, Column) and term.name in places)
     column = math.log2(max(len(places), 2)) + _COLUMN_BITS + _TERM_BITS
     total = 0.0
     for run in _runs(plain):

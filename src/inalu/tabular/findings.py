@@ -158,9 +158,11 @@ class Bench:
 
     def needed(self, finding: Finding, order: Mapping[str, int]) -> str:
         """What speaks against a formula as a whole: luck in shuffled rows, or an operand that it can do without."""
-        if step := stepwise(finding.target, finding.formula):
-            if self.weigh(finding.target, step, finding.found_by).reason:
-                return "it does not hold from one row to the next"
+        step = stepwise(finding.target, finding.formula)
+        if step is not None and self.weigh(finding.target, step, finding.found_by).reason:
+            return "it does not hold from one row to the next"
+        if not self._changes(finding.target, step or finding.formula):
+            return "it says too little about the change from row to row"
         if self.shuffled(finding) > MOST_SHUFFLED * finding.measure.share_nontrivial:
             return "shuffled rows fit almost as well"
         for name in finding.formula.columns:
@@ -173,6 +175,29 @@ class Bench:
                     if other.measure.bits > finding.measure.bits - LEAST_LOSS:
                         return f"it holds as well without {name}"
         return self._backwards(finding, order)
+
+    def _changes(self, target: str, formula: Expression) -> bool:
+        """Whether a formula that starts from the row before explains the change, and not only the slow growth.
+
+        A counter agrees with its own row before plus anything small.
+        """
+        form = linear(formula)
+        own = next((name for name in formula.columns if base(name) == target), None)
+        if form is None or own is None or form.weights.get(own) != 1:
+            return True
+        rest = {name: weight for name, weight in form.weights.items() if name != own}
+        if not rest:
+            return False
+        (now, half), (before, half_before) = self.lookup(target), self.lookup(own)
+        change = Target.of(now - before, half + half_before)
+        result = evidence.measure(
+            change,
+            Linear(rest, form.constant).expression(),
+            self.lookup,
+            places=self.places,
+            tried=self.tried,
+        )
+        return not self._objection(result, formula)
 
     def _backwards(self, finding: Finding, order: Mapping[str, int]) -> str:
         """Whether every operand could be computed back from the others.

@@ -98,7 +98,8 @@ def _errors(slopes: Array) -> Array:
     gram = (slopes[keep] / scale).T @ (slopes[keep] / scale)
     gram[np.diag_indices_from(gram)] += 1e-12
     inverse = np.linalg.inv(gram)
-    return np.maximum(np.sqrt(np.maximum(np.diag(inverse), 0.0)) / scale, 2.0**-50)
+    errors: Array = np.sqrt(np.maximum(np.diag(inverse), 0.0)) / scale
+    return np.maximum(errors, 2.0**-50)
 
 
 def _length(value: Fraction) -> float:

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inalu.expression import Expression
+from inalu.tabular.constants import mantissa, named
+from inalu.tabular.fitted import distinct
 from inalu.tabular.forms import Linear, Monomial, implied, linear, monomial
 
 Array = NDArray[np.float64]
@@ -24,6 +26,9 @@ _SHAKE = 0.2
 _STEPS = 12
 _ZERO = 1e-8
 _STEP = 1e-6
+# Constants with so many digits were fitted: there is a rest to which they are not known.
+_LONG = 3
+_EXACT = 1e-6
 ZERO = Fraction(0)
 
 
@@ -74,7 +79,7 @@ def remainders(new: Equation, accepted: Sequence[Equation]) -> list[Equation]:
     >>> [f"{rest.target} = {rest.formula}" for rest in remainders(both[1], both[:1])]
     ['b = 3 * c', 'b = 3 * c']
     """
-    found = []
+    found: list[Equation] = []
     for equation in accepted:
         shared = sorted(set(new.columns) & set(equation.columns))
         found += _left_of_sums(new, equation, shared) if len(shared) > 1 else []
@@ -172,7 +177,8 @@ def follows(new: Equation, accepted: Sequence[Equation], rows: dict[str, Array],
     if follows_exactly(new, accepted):
         return True
     near = _connected(new, accepted)
-    if all(linear(each.formula) is not None for each in [new, *near]):
+    allowed = imprecision(new.formula)
+    if allowed == _EXACT and all(linear(each.formula) is not None for each in [new, *near]):
         return False
     known = {name for equation in near for name in equation.columns}
     if not near or not set(new.columns) <= known:
@@ -190,7 +196,25 @@ def follows(new: Equation, accepted: Sequence[Equation], rows: dict[str, Array],
     at = dict(zip(names, solved.T, strict=True))
     size = _size(new, at, dict(zip(names, scale.T, strict=True)))
     with np.errstate(all="ignore"):
-        return bool((np.abs(new.residual(at)) <= 1e-6 * size).all())
+        return bool((np.abs(new.residual(at)) <= allowed * size).all())
+
+
+def imprecision(formula: Expression) -> float:
+    """How far a formula may be off because of its long constants, which are known to their digits only.
+
+    Examples
+    --------
+    >>> imprecision(Expression.parse("0.159664 * a")), imprecision(Expression.parse("a / 12 + 0.19 * b"))
+    (2e-06, 1e-06)
+    """
+    long = [digits for value in distinct(formula) if (digits := _digits(value)) >= _LONG]
+    return max(_EXACT, 2.0 * 10.0 ** -min(long)) if long else _EXACT
+
+
+def _digits(value: Fraction) -> int:
+    """The digits of a constant; 0 for one that is exact by its nature, as a third or a conversion of units is."""
+    whole = mantissa(value)
+    return 0 if whole is None or named(value) else len(str(whole))
 
 
 def _connected(new: Equation, accepted: Sequence[Equation]) -> list[Equation]:

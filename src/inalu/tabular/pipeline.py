@@ -13,7 +13,6 @@ from inalu.tabular import evidence, forms
 from inalu.tabular.derived import Lookup
 from inalu.tabular.findings import Bench, Finding
 from inalu.tabular.fitted import distinct
-
 from inalu.tabular.search import linear, pairs, products, ranges, ratios, sequence, triples
 from inalu.tabular.search.view import Candidate, Stage, View
 
@@ -114,7 +113,9 @@ class Search:
     def explained(self) -> set[str]:
         """The columns that a sure formula gives in nearly all rows."""
         return {
-            finding.target for finding in self.findings if sure(finding) and finding.measure.share >= EXPLAINED
+            finding.target
+            for finding in self.findings
+            if sure(finding) and finding.measure.share >= EXPLAINED
         }
 
     def known(self) -> list[tuple[frozenset[str], float]]:

@@ -10,7 +10,7 @@ import numpy as np
 from inalu.expression import Column, Expression
 from inalu.tabular.derived import Place, base, place
 from inalu.tabular.directions import directions
-from inalu.tabular.findings import Bench, Finding, best_first, common_rows
+from inalu.tabular.findings import Bench, Finding, best_first, common_rows, stepwise
 from inalu.tabular.independence import POINTS, Equation, follows, remainders
 from inalu.tabular.orientation import rank
 
@@ -79,11 +79,8 @@ def _direct(
         return None
     forms = [(f.target, f.formula, f.exact, f.length) for f in listed]
     ranked = rank(forms, order, negative, lambda name: np.isfinite(bench.lookup(name)[0]))
-    for place in ranked:
-        if not bench.needed(listed[place], order):
-            return listed[place]
-        return None
-    return None
+    best = listed[ranked[0]]
+    return None if bench.needed(best, order) else best
 
 
 def in_order(leaders: Sequence[Finding]) -> list[Finding]:
@@ -133,7 +130,7 @@ def _repairs(bench: Bench, longer: Finding, shorter: Finding) -> bool:
     broken = shorter.measure.checked & ~shorter.measure.holding & longer.measure.checked
     if bool(broken.any()) and float(longer.measure.holding[broken].mean()) > 0.5:
         return True
-    if shorter.exact >= SHARP and shorter.target == longer.target or longer.exact < SHARP:
+    if (shorter.exact >= SHARP and shorter.target == longer.target) or longer.exact < SHARP:
         return False
     for target, formula in directions(shorter.target, shorter.formula, bench.places):
         if target == longer.target:
@@ -150,6 +147,9 @@ def _key(finding: Finding) -> tuple[float, float, str]:
 
 def _equation(finding: Finding, copies: Mapping[str, Place]) -> Equation:
     """The relation over the columns behind lagged copies, its cells counted from the latest row as `tied` does."""
+    step = stepwise(finding.target, finding.formula)
+    if step is not None:
+        return Equation(finding.target, step)
     if any(place(name).running for name in finding.columns):
         return Equation(finding.target, finding.formula)
     behind = {name: _behind(place(name), copies) for name in finding.columns}
@@ -159,6 +159,22 @@ def _equation(finding: Finding, copies: Mapping[str, Place]) -> Equation:
         {old: Expression.column(moved[old]) for old in finding.formula.columns if moved[old] != old}
     )
     return Equation(moved[finding.target], formula)
+
+
+def _earlier(equations: Sequence[Equation]) -> list[Equation]:
+    """What the equations say about the row before; nothing where none of them looks at it."""
+    if not any(place(name).shift for each in equations for name in each.columns):
+        return [equations[-1]]
+    found = []
+    for each in equations:
+        moved = {
+            name: _named(place(name).name, place(name).shift - 1)
+            for name in each.columns
+            if not place(name).running
+        }
+        formula = each.formula.substitute({old: Expression.column(new) for old, new in moved.items()})
+        found.append(Equation(moved.get(each.target, each.target), formula))
+    return found
 
 
 def _behind(where: Place, copies: Mapping[str, Place]) -> Place:
@@ -188,6 +204,7 @@ def _place(bench: Bench, finding: Finding, chosen: list[Chosen], order: Mapping[
     accepted = [
         one for one in (_equation(each.finding, copies) for each in chosen) if str(one.formula) != one.target
     ]
+    accepted += _earlier([*accepted, equation])[:-1]
     names = {name for each in [*accepted, equation] for name in each.columns}
     rows = common_rows(names, bench.lookup, POINTS) if accepted else None
     if rows is None and accepted:

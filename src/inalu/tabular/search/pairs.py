@@ -17,6 +17,8 @@ ROWS = 48
 # Of the sampled rows this share has to hold, and at least so many rows.
 LEAST_SHARE = 0.6
 LEAST_ROWS = 5
+# Bits that a row has to give on average.
+LEAST_GAIN = 0.4
 # Candidates kept for one target, by the bits that the sampled rows give.
 KEEP = 12
 # Columns that all lie within these bounds may be percentages or rates: 1 + x, 1 - x, 1 + x / 100, 1 - x / 100.
@@ -247,8 +249,10 @@ def _promising(
         tight = np.abs(shown - y) <= slack * hy + 1e-13 * np.abs(y)
         narrow = np.where(tight & (y != 0), np.log2(np.maximum(spread / hy, 1.0)), 0.0).sum(axis=1)
     gained = np.maximum(bits, narrow)
+    # Windows so wide that a row says next to nothing would be refused later, at more cost.
+    worth = gained >= LEAST_GAIN * (holding & (y != 0)).sum(axis=1)
     order = np.argsort(-gained, kind="stable")[:KEEP]
-    return [(int(places[at]), float(gained[at]), holding[at]) for at in order]
+    return [(int(places[at]), float(gained[at]), holding[at]) for at in order if worth[at]]
 
 
 def _formula(family: Family, atoms: Atoms, place: int) -> Expression:

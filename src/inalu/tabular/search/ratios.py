@@ -81,7 +81,8 @@ def _columns(view: View, target: int) -> tuple[Rows, Rows] | None:
     if room < 3 or np.ptp(view.values[rows, target]) == 0:
         return None
     near = sorted(sorted(near, key=lambda j: (abs(j - target), j))[:room])
-    return rows, _independent(view, rows, near)
+    pool = _independent(view, rows, near)
+    return (rows, pool) if len(pool) > 1 else None
 
 
 def _independent(view: View, rows: Rows, columns: Sequence[int]) -> Rows:

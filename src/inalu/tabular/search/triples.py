@@ -23,6 +23,7 @@ from inalu.tabular.search.pairs import (
     families,
     plain_atoms,
     score,
+    with_powers_and_rates,
 )
 from inalu.tabular.search.view import Array, Candidate, Found, Rows, View
 
@@ -40,28 +41,30 @@ OPERATORS = ("+", "-", "r-", "*", "/", "r/")
 
 @dataclass(frozen=True, eq=False)
 class _Inner:
-    """All pairs under all operators, with an operator's place for each."""
+    """All pairs of atoms under all operators, with an operator's place for each."""
 
     families: list[Family]
     values: Array
     radius: Array
     starts: Rows
+    atoms: Atoms
 
     @classmethod
-    def of(cls, made: list[Family]) -> _Inner:
+    def of(cls, made: list[Family], atoms: Atoms) -> _Inner:
         starts = np.cumsum([0, *(len(family.left) for family in made)])
         return cls(
             made,
             np.vstack([f.values for f in made]),
             np.vstack([f.radius for f in made]),
             starts.astype(np.intp),
+            atoms,
         )
 
-    def describe(self, atoms: Atoms, place: int) -> Expression:
+    def describe(self, place: int) -> Expression:
         at = int(np.searchsorted(self.starts, place, side="right")) - 1
         family = self.families[at]
         left, right = family.left[place - self.starts[at]], family.right[place - self.starts[at]]
-        return combine(family.operator, atoms.formulas[int(left)], atoms.formulas[int(right)])
+        return combine(family.operator, self.atoms.formulas[int(left)], self.atoms.formulas[int(right)])
 
 
 def triples(view: View, targets: Sequence[int]) -> Found:
@@ -76,9 +79,11 @@ def triples(view: View, targets: Sequence[int]) -> Found:
         atoms = nearest(plain_atoms(view, sample, without=target), target, WIDEST)
         if len(atoms) < 2:
             continue
-        inner = _Inner.of(families(atoms, len(atoms)))
-        tried += 12 * len(inner.values) * len(atoms)
-        scored = [*_plain(inner, atoms, y, hy), *_scaled(inner, atoms, y, hy)]
+        inner = _Inner.of(families(atoms, len(atoms)), atoms)
+        # A discount or a rate is multiplied as 1 - x or 1 + x.
+        thirds = with_powers_and_rates(atoms)
+        tried += 12 * len(inner.values) * len(thirds)
+        scored = [*_plain(inner, thirds, y, hy), *_scaled(inner, thirds, y, hy)]
         candidates += [Candidate(view.names[target], formula, "triples") for formula in best(scored)]
     return Found(candidates, tried)
 
@@ -142,7 +147,8 @@ def _plain(inner: _Inner, atoms: Atoms, y: Array, hy: Array) -> Iterator[Scored]
                 ("/", y_rows * x, hy_rows * np.abs(x) + np.abs(y_rows) * hx),
                 ("r/", turned, (hx + np.abs(turned) * hy_rows) / np.abs(y_rows)),
             )
-            for operator, need, room in asked:
+            # Squares and rates are factors, not terms.
+            for operator, need, room in asked if at < len(inner.atoms) else asked[3:]:
                 passed[operator].add((np.abs(u - need) <= room + ru).sum(axis=1), least, at)
     for operator, survivors in passed.items():
         yield from _tried(inner, atoms, operator, survivors, y, hy, scaled=False)
@@ -191,7 +197,7 @@ def _tried(
     )
 
     def describe(place: int) -> Expression:
-        left, right = inner.describe(atoms, int(places[place])), atoms.formulas[int(thirds[place])]
+        left, right = inner.describe(int(places[place])), atoms.formulas[int(thirds[place])]
         if operator.startswith("r"):
             return combine(operator[1], right, left)
         return combine(operator, left, right)

@@ -97,7 +97,9 @@ class View:
     def counted(self) -> View:
         """The same table with whole numbers taken as exact, as counts are; itself where there are none."""
         filled = np.isfinite(self.values)
-        whole = np.where(filled, (self.halves == 0.5) & (self.values == np.round(self.values)), True).all(axis=0)
+        whole = np.where(filled, (self.halves == 0.5) & (self.values == np.round(self.values)), True).all(
+            axis=0
+        )
         if not whole.any():
             return self
         return replace(self, halves=np.where(whole & filled, EXACT, self.halves))
