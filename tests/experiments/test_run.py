@@ -218,3 +218,43 @@ def test_a_runner_that_is_killed_loses_nothing_that_was_kept(store_path):
         assert store.keys() == kept
         errors = {e.record.key: e.record.parameters.tobytes() for e in store.entries()}
     assert errors == {e.record.key: e.record.parameters.tobytes() for e in entries}
+
+
+FULL = """
+import resource
+from inalu.cli.main import main
+from inalu.experiments import run
+from inalu.experiments.store import Store
+# One result at a time, or all of them would fit into the first commit.
+run.BATCH = 1
+add = Store.add
+def limited(self, entries):
+    add(self, entries)
+    largest = max(path.stat().st_size for path in self.path.parent.iterdir())
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest + 20_000, resource.RLIM_INFINITY))
+Store.add = limited
+main()
+"""
+SEVERAL = ("reproduce", "exp1", "--operations", "add", "--seeds", "100-105", "--distributions", "U(-1,1)",
+           "--models", "inalu-shared,inalu-independent", "--threads", "1", "--json")  # fmt: skip
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit on the size of a process's files")
+def test_a_disk_that_fills_up_is_one_sentence_and_loses_nothing(store_path):
+    command = [*SEVERAL, "--store", str(store_path)]
+    stopped = subprocess.run([sys.executable, "-c", FULL, *command], capture_output=True, text=True)
+    assert stopped.returncode == 2
+    assert stopped.stdout == ""
+    assert stopped.stderr.count("\n") == 1
+    assert "could not be written" in stopped.stderr
+    assert "goes on where it stopped" in stopped.stderr
+    with Store.read(store_path) as store:
+        kept = {entry.record.key: entry.record.parameters.tobytes() for entry in store.entries()}
+    assert 0 < len(kept) < 12
+    again = subprocess.run([sys.executable, "-m", "inalu", *command], capture_output=True, text=True)
+    assert again.returncode == 0, again.stderr
+    with Store.read(store_path) as store:
+        entries = store.entries()
+        assert len(entries) == len(store.keys()) == 12
+    now = {entry.record.key: entry.record.parameters.tobytes() for entry in entries}
+    assert kept.items() <= now.items()

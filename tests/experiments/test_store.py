@@ -252,3 +252,15 @@ def test_a_draft_that_found_no_room_is_not_left_behind(store_path, monkeypatch):
     with pytest.raises(StoreError, match="no room left"):
         Store.write(store_path)
     assert not list(store_path.parent.iterdir())
+
+
+def test_a_lock_on_a_full_disk_holds(filled, monkeypatch):
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("inalu.experiments.lock.os.write", full)
+        store = Store.write(filled)
+    with store, pytest.raises(StoreError, match="another command is writing"):
+        Store.write(filled)
+    assert os.listdir(filled.parent) == [filled.name]

@@ -46,8 +46,10 @@ class WriterLock:
                     "wait until it ends, or name another file with --store."
                 )
             if _same_file(handle, self.path):
-                os.ftruncate(handle, 0)
-                os.write(handle, str(os.getpid()).encode())
+                # On a full disk the lock holds as well; it only does not say by whom.
+                with contextlib.suppress(OSError):
+                    os.ftruncate(handle, 0)
+                    os.write(handle, str(os.getpid()).encode())
                 self._handle = handle
             else:
                 # Its last holder removed the file between our opening it and our locking it.

@@ -12,6 +12,8 @@ from inalu.errors import StoreError
 from inalu.experiments import schema
 
 _MAGIC = b"SQLite format 3\0"
+# What SQLite says when a write fails for another reason than a full disk.
+_UNWRITTEN = ("SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC", "SQLITE_IOERR_TRUNCATE", "SQLITE_IOERR_SHMSIZE")
 
 
 def check_file(file: Path) -> None:
@@ -130,6 +132,11 @@ def sentence(file: Path, error: Exception) -> StoreError:
         return StoreError(
             f"there is no room left for the store {str(file)!r}; what it holds is kept. "
             "Make room and repeat the command: it goes on where it stopped."
+        )
+    if code in _UNWRITTEN:
+        return StoreError(
+            f"the store {str(file)!r} could not be written ({error}), as when a quota is used up; what it holds "
+            "is kept. Repeat the command when there is room: it goes on where it stopped."
         )
     if code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
         return _damaged(file)
