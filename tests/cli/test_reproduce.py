@@ -47,6 +47,44 @@ def test_json_and_again(call):
     assert again["experiments"][0]["settings"] == experiment["settings"]
 
 
+COUNTS = [
+    "runs", "solved_interpolation", "solved_extrapolation", "solved_both", "exact_formula",
+    "median_mse_extrapolation", "max_mse_extrapolation",
+]  # fmt: skip
+
+
+def test_the_answer_has_the_promised_keys_and_no_others(call):
+    answer = json.loads(call("exp1", "exp3", "--models", "inalu-shared", *ONE[:-2], "--json").stdout)
+    assert list(answer) == ["recipe", "backend", "wall_s", "experiments", "claims"]
+    assert [e["experiment"] for e in answer["experiments"]] == ["exp1", "exp3"]
+    for experiment in answer["experiments"]:
+        assert list(experiment) == ["experiment", "wall_s", "runs", "settings", "measures"]
+        assert sum(setting["runs"] for setting in experiment["settings"]) == experiment["runs"]
+        for setting in experiment["settings"]:
+            place = ["model", "operation", "train", "extrapolation", "initialisation"]
+            assert list(setting) == [*place, *COUNTS, "published"]
+            assert list(setting["published"]) == COUNTS
+            assert setting["published"]["exact_formula"] is None
+            assert setting["solved_both"] <= min(
+                setting["solved_interpolation"], setting["solved_extrapolation"]
+            )
+            if experiment["experiment"] == "exp1":
+                assert setting["initialisation"] is None
+            else:
+                assert list(setting["initialisation"]) == ["mean_gate", "mean_m_hat", "mean_w_hat", "std"]
+    assert {claim["experiment"] for claim in answer["claims"]} == {"exp1", "exp3"}
+    for claim in answer["claims"]:
+        assert list(claim) == ["experiment", "claim", "line", "holds", "ours", "published"]
+        assert claim["holds"] in (True, False, None)
+        assert isinstance(claim["line"], int)
+
+
+def test_nothing_but_the_answer_is_written_where_there_is_no_terminal(call):
+    done = call("exp1", *ONE, "--json")
+    assert done.stderr == ""
+    assert done.stdout.endswith("}\n")
+
+
 def test_the_table_shows_both_counts_and_the_claims(call):
     text = call("exp1", *ONE).stdout
     assert "Experiment 1" in text
