@@ -76,7 +76,7 @@ def test_a_drawing_is_the_same_every_time(addition, picture):
 
 def test_words_keep_their_spaces(picture):
     texts = {e.text for e in ElementTree.fromstring(picture.svg).iter(f"{SVG}text")}
-    assert {"filled: ours", "hollow: published", "solved: ≤ 10⁻⁴", "iNALU (iw)"} <= texts
+    assert {"filled: ours", "hollow: published", "≤ 10⁻⁴", "solved", "mean squared error", "iNALU (iw)"} <= texts
 
 
 def test_many_runs_are_drawn_by_their_quantiles():
@@ -120,3 +120,10 @@ def test_the_description_counts(make_entries):
     said = figures.describe([lane], TEXT)
     assert "1 of 3 of ours, median 0.001" in said
     assert "published" not in said
+
+
+def test_every_lane_ends_with_its_counts(picture, addition):
+    texts = [element.text for element in ElementTree.fromstring(picture.svg).iter(f"{SVG}text")]
+    lanes = figures.panels(summary_of(addition), (), ())["add"]
+    counts = [figures._solved(side, TEXT) for lane in lanes for side in (lane.ours, lane.published)]
+    assert sorted(text for text in texts if re.fullmatch(r"\d+/\d+", text or "")) == sorted(counts)

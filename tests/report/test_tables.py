@@ -71,3 +71,16 @@ def test_a_search_has_the_closed_form_beside_it(make_entries):
     closed = closed_forms([e.setting for e in made.entries])
     assert set(column(tables.overview([made], closed), tables.CLOSED)) == {"21/21"}
     assert set(column(tables.settings(made, (), closed), f"{tables.CLOSED}, ≤ 10⁻⁴")) == {"3/3"}
+
+
+def test_stability_has_a_column_for_each_depth():
+    rows = [
+        {"model": "inalu-shared", "layers": depth, "value_clipping": clipped, "gradient_clipping": True,
+         "runs": 20, "non_finite": depth if clipped else 20, "stopped": 0}
+        for depth in (1, 2) for clipped in (True, False)
+    ]  # fmt: skip
+    grid = tables.stability(rows)
+    assert grid.head[3:] == ("1 layer", "2 layers")
+    assert grid.rows == (
+        ("iNALU (sw)", "yes", "yes", "1/20", "2/20"), ("iNALU (sw)", "no", "yes", "20/20", "20/20"),
+    )  # fmt: skip

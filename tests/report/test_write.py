@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from inalu.errors import InvalidData, MissingExtra
-from inalu.experiments.catalog import Selection
+from inalu.experiments.catalog import EXPERIMENTS, Selection
 from inalu.report import write_report
+from inalu.report.words import HEADINGS
 
 pytest.importorskip("matplotlib")
 
@@ -74,13 +75,24 @@ def test_drawings_and_records_lie_beside_it(written):
 def test_it_says_what_it_must(written):
     text = re.sub("<[^>]*>", " ", written.read_text(encoding="utf-8"))
     for words in (
-        "Experiment 1: minimal arithmetic task", "Figure 3 of the paper", "Figure 5 of the paper",
+        "Experiment 1: minimal arithmetic, 2 → 1", "Figure 3 of the paper", "Figure 5 of the paper",
         "cannot be told", "σ(-20)", "2.06e-9", "6.4%", "one to six", "Wilson", "one cluster", "Holm",
         "Not all of the catalogue is in this store", "algorithm version 1", "backend cpu", "recipe PAPER",
         "the same model: its runs are computed once",
     ):  # fmt: skip
         assert words in text, words
     assert "closed form" not in text
+
+
+def test_claims_say_what_the_published_runs_say_of_them(written):
+    text = re.sub("<[^>]*>", " ", written.read_text(encoding="utf-8"))
+    assert "7 of 28 settings have half of their runs solved  (does not hold there)" in text
+    assert re.search(r"Of the \d+ that the authors.+ published runs can be asked about, \d+ hold there", text)
+
+
+def test_every_experiment_has_a_heading_that_the_contents_can_show():
+    assert set(HEADINGS) == set(EXPERIMENTS)
+    assert all(len(heading) <= 42 for heading in HEADINGS.values())
 
 
 def test_it_is_the_same_every_time_and_names_no_machine(written, published_store, tmp_path):

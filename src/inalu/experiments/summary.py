@@ -46,7 +46,8 @@ class JudgedClaim:
     """A claim of the text, and what our runs say of it.
 
     ``holds`` is None where our runs cannot tell; ``ours`` and ``published`` are numbers, texts or None.
-    ``line`` is the line of the paper's TeX source.
+    ``line`` is the line of the paper's TeX source; ``published_holds`` is what the published runs say of it,
+    None where there are none.
     """
 
     experiment: str
@@ -55,6 +56,7 @@ class JudgedClaim:
     holds: bool | None
     ours: float | str | None
     published: float | str | None
+    published_holds: bool | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the object of ``claims`` in the JSON answer."""

@@ -1,7 +1,8 @@
 """Strip plots of the extrapolation errors: figures 3, 4 and 5 of the paper, a panel for each operation.
 
-In each lane the filled markers above are our runs, the hollow ones below the published runs. Colour and
-marker tell the models apart, so that neither is needed alone.
+In each lane the filled markers above are our runs, the hollow ones below the published runs; how many of
+either are solved stands at the end of the lane, since equal errors lie on each other. Colour and marker tell
+the models apart, so that neither is needed alone.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ LOWEST, HIGHEST = -16, 16
 #: Of more runs than these in a lane, as many quantiles are drawn.
 MOST_POINTS = 40
 
-_LANE = 0.105
-_WIDTH = 4.2
-_LEFT, _RIGHT, _TOP, _BOTTOM = 1.0, 0.14, 0.86, 0.54
+_LANE = 0.115
+_WIDTH = 4.4
+_LEFT, _RIGHT, _TOP, _BOTTOM = 0.95, 0.52, 0.86, 0.54
 # From the end of the axis to where errors lie that are not finite, in powers of ten.
 _APART = 2.8
 _INK, _SOFT, _BAND, _GROUND = "#1b1b1b", "#5f5f5f", "#f1f1f1", "#ffffff"
@@ -137,8 +138,8 @@ def describe(lanes: Sequence[Lane], threshold: Threshold) -> str:
         for whose, side in (("of ours", "ours"), ("published", "published")):
             errors = [e for lane in lanes if lane.model == model for e in getattr(lane, side)]
             if errors:
-                solved = sum(e is not None and threshold.solved(e) for e in errors)
-                said.append(f"{solved} of {len(errors)} {whose}, median {number(_median(errors))}")
+                solved = _solved(errors, threshold).replace("/", " of ")
+                said.append(f"{solved} {whose}, median {number(_median(errors))}")
         parts.append(f"{model_name(model)}: {'; '.join(said)}.")
     return f"Runs with an error {limit_name(threshold)}. {' '.join(parts)}"
 
@@ -166,7 +167,7 @@ def _panel(
         axes = figure.add_axes(
             (_LEFT / _WIDTH, _BOTTOM / height, 1 - (_LEFT + _RIGHT) / _WIDTH, _LANE * units / height)
         )
-        _fill(axes, lanes, groups, limits)
+        _fill(axes, lanes, groups, limits, threshold)
         _scale(axes, limits, units, threshold)
         figure.text(0.1 / _WIDTH, 1 - 0.16 / height, title, fontsize=10, weight="bold", va="center")
         _legend(figure, models, height)
@@ -175,7 +176,13 @@ def _panel(
     return stream.getvalue()
 
 
-def _fill(axes: Axes, lanes: Sequence[Lane], groups: Sequence[str], limits: tuple[int, int]) -> None:
+def _fill(
+    axes: Axes,
+    lanes: Sequence[Lane],
+    groups: Sequence[str],
+    limits: tuple[int, int],
+    threshold: Threshold,
+) -> None:
     y, ticks = 0.0, []
     for index, group in enumerate(groups):
         top = y
@@ -189,6 +196,10 @@ def _fill(axes: Axes, lanes: Sequence[Lane], groups: Sequence[str], limits: tupl
             axes.plot(_places(lane.published, limits), [y + 1.5] * min(len(lane.published), MOST_POINTS),
                       markersize=3.6, markerfacecolor="none", markeredgecolor=style.edge,
                       markeredgewidth=0.7, **marks)  # fmt: skip
+            for line, errors, ink in ((y + 0.5, lane.ours, _INK), (y + 1.5, lane.published, _SOFT)):
+                if errors:
+                    axes.text(1.02, line, _solved(errors, threshold), color=ink, fontsize=6.5, va="center",
+                              transform=axes.get_yaxis_transform())  # fmt: skip
             y += 2
         y += 0.5
         ticks.append((top + y) / 2)
@@ -211,7 +222,8 @@ def _scale(axes: Axes, limits: tuple[int, int], units: float, threshold: Thresho
     axes.axvline(high + _APART / 2, color=_SOFT, linewidth=0.6)
     line = math.log10(threshold.limit)
     axes.axvline(line, color=_INK, linewidth=1, linestyle=(0, (4, 2)), zorder=1)
-    axes.text(line, -0.35, f"solved: {limit_name(threshold)}", fontsize=8, ha="center", va="bottom")
+    axes.text(line, -0.35, limit_name(threshold), fontsize=8, ha="center", va="bottom")
+    axes.text(1.02, -0.35, "solved", fontsize=8, va="bottom", transform=axes.get_yaxis_transform())
     axes.set_xlabel("mean squared error", fontsize=8.5, labelpad=2)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
@@ -272,6 +284,10 @@ def _errors(entries: Sequence[Entry]) -> tuple[float | None, ...]:
 
 def _finite(error: float | None) -> float | None:
     return error if error is not None and math.isfinite(error) else None
+
+
+def _solved(errors: Sequence[float | None], threshold: Threshold) -> str:
+    return f"{sum(e is not None and threshold.solved(e) for e in errors)}/{len(errors)}"
 
 
 def _median(errors: Sequence[float | None]) -> float | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from inalu.experiments.catalog import EXPERIMENTS, treatments
 from inalu.experiments.claims import judge
+from inalu.experiments.published import EXPERIMENTS as PUBLISHED
 from inalu.experiments.published import THRESHOLDS
 from inalu.experiments.record import threshold_for
 from inalu.experiments.summary import ExperimentSummary, JudgedClaim, by_setting
@@ -16,12 +17,12 @@ from inalu.report.closed import ROWS, SEEDS, ClosedForms
 from inalu.report.figures import MOST_POINTS, Picture
 from inalu.report.material import Material, program_of
 from inalu.report.tables import Grid
-from inalu.report.words import FIGURES, listed, plain
+from inalu.report.words import FIGURES, HEADINGS, listed, plain
 
 #: Name of the CSV beside the page, and of the folder with the drawings.
 RECORDS, DRAWINGS = "records.csv", "figures"
 # Measures that have tables of their own here.
-_SHOWN = ("table_1", "against_published", "pooled")
+_SHOWN = ("table_1", "against_published", "against_published_float32", "pooled", "non_finite")
 _WORDS = {True: ("holds", "good"), False: ("does not hold", "bad"), None: ("cannot be told", "unsure")}
 _SIDE_BY_SIDE = (
     "display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,26rem),1fr));gap:0 1.25rem"
@@ -43,7 +44,7 @@ def sections(material: Material, drawn: Drawn) -> list[Part]:
     """Return the headings and bodies of the page."""
     found: list[Part] = [("In short", _short(material, drawn)), ("The claims of the text", _claims(material))]
     for summary in material.experiments:
-        found.append((EXPERIMENTS[summary.experiment].title, _experiment(summary, material, drawn)))
+        found.append((HEADINGS[summary.experiment], _experiment(summary, material, drawn)))
     if material.comparisons:
         found.append(("Where ours differ from the published runs", _different(material)))
     if material.others or drawn.closed is not None:
@@ -94,6 +95,10 @@ def _short(material: Material, drawn: Drawn) -> Html:
     claims = claims_of(material)
     tests = [c for found in material.comparisons.values() for c in found]
     facts = [f"Of {len(claims)} claims of the text, {verdicts(claims)}."]
+    there = [c.published_holds for c in claims if c.published_holds is not None]
+    facts.append(
+        f"Of the {len(there)} that the authors' published runs can be asked about, {sum(there)} hold there."
+    )
     if tests:
         plausible = sum(c.plausible for c in tests)
         facts.append(
@@ -112,22 +117,29 @@ def _short(material: Material, drawn: Drawn) -> Html:
 
 
 def _claims(material: Material) -> Html:
-    """Claims as a table of two columns, which fits a narrow screen without scrolling."""
+    """Claims as a table of two columns, which fits a narrow screen without scrolling; a body an experiment."""
     claims = claims_of(material)
-    rows = "".join(
-        f"<tr><td>{badge(*_WORDS[c.holds])}<br>{escape(c.claim)} "
-        f"<small>({escape(c.experiment)}, line {c.line})</small></td>"
-        f"<td><small>ours</small> {_value(c.ours)}<br>"
-        f"<small>published</small> {_value(c.published)}</td></tr>"
-        for c in claims
-    )
     caption = (
         f"{verdicts(claims)}. A claim is judged when its runs are as many as in the paper; "
-        "lines are those of its TeX source."
+        "lines are those of its TeX source. Where the authors published runs, it is judged on those, too."
     )
     head = '<tr><th scope="col">verdict and claim</th><th scope="col">ours and the published</th></tr>'
-    return Html(
-        f"<table><caption>{escape(caption)}</caption><thead>{head}</thead><tbody>{rows}</tbody></table>"
+    bodies = []
+    for name in dict.fromkeys(c.experiment for c in claims):
+        title = f'<tr><th scope="rowgroup" colspan="2">{escape(HEADINGS[name])}</th></tr>'
+        rows = "".join(map(_claim, (c for c in claims if c.experiment == name)))
+        bodies.append(f"<tbody>{title}{rows}</tbody>")
+    return Html(f"<table><caption>{escape(caption)}</caption><thead>{head}</thead>{''.join(bodies)}</table>")
+
+
+def _claim(claim: JudgedClaim) -> str:
+    theirs = _value(claim.published)
+    if claim.published_holds is not None:
+        theirs += f" <small>({_WORDS[claim.published_holds][0]} there)</small>"
+    return (
+        f"<tr><td>{badge(*_WORDS[claim.holds])}<br>{escape(claim.claim)} "
+        f"<small>(line {claim.line})</small></td>"
+        f"<td><small>ours</small> {_value(claim.ours)}<br><small>published</small> {theirs}</td></tr>"
     )
 
 
@@ -141,8 +153,9 @@ def _experiment(summary: ExperimentSummary, material: Material, drawn: Drawn) ->
     where = f"line {first}" if first == last else f"lines {first} to {last}"
     seeds = {e.record.seed for e in summary.entries}
     facts = [
+        *([] if name in PUBLISHED else [f"{EXPERIMENTS[name].title}."]),
         f"{_counted(summary.runs, 'run')} of {_counted(len(summary.settings), 'setting')}, "
-        f"{_counted(len(seeds), 'seed')}, recipe {summary.recipe}; {where} of the paper's TeX source."
+        f"{_counted(len(seeds), 'seed')}, recipe {summary.recipe}; {where} of the paper's TeX source.",
     ]
     twice = _shown_twice(summary)
     if twice:
@@ -159,11 +172,13 @@ def _experiment(summary: ExperimentSummary, material: Material, drawn: Drawn) ->
         parts.append(_table(tables.pooled(summary, own, closed)))
         parts.append(_fold("The same at the other thresholds in use", tables.pooled(summary, others, closed)))
         parts.append(_fold("Every setting", tables.settings(summary, material.comparisons[name], closed)))
+    if "non_finite" in summary.measures:
+        parts.append(_table(tables.stability(summary.measures["non_finite"])))
     measures = [tables.measure(n, value) for n, value in summary.measures.items() if n not in _SHOWN]
     measures = [grid for grid in measures if grid.rows and grid.head]
     parts += [_table(grid) for grid in measures]
     if name not in material.comparisons:
-        if not measures:
+        if not measures and "non_finite" not in summary.measures:
             parts.append(_table(tables.crossed(summary)))
         parts.append(_fold("Every setting", tables.filled(tables.settings(summary, ()))))
     return _joined(parts)
@@ -193,7 +208,8 @@ def _pictures(name: str, pictures: Iterable[Picture]) -> Html:
     ]  # fmt: skip
     caption = (
         f"Figure {FIGURES[name]} of the paper. Filled marks are our runs, the hollow ones below them the "
-        "published runs; the dashed line is the paper's threshold. Errors beyond the axis lie on its end. "
+        "published runs; the dashed line is the paper's threshold, and how many of either are solved stands at "
+        "the end of the lane. Errors beyond the axis lie on its end. "
         f"Of more than {MOST_POINTS} runs in a lane, {MOST_POINTS} evenly spaced quantiles are drawn, "
         "the least and the largest among them."
     )

@@ -211,6 +211,27 @@ def recipes(
     )
 
 
+def stability(rows: Sequence[Mapping[str, Any]]) -> Grid:
+    """Return how many runs became non-finite: a row for each way of clipping, a column for each depth."""
+    depths = sorted({row["layers"] for row in rows})
+    found: dict[tuple[str, str, str], dict[int, str]] = {}
+    for row in rows:
+        bound = "yes" if row["value_clipping"] else "no"
+        gradients = "yes" if row["gradient_clipping"] else "no"
+        cells = found.setdefault((model_name(row["model"]), bound, gradients), {})
+        cells[row["layers"]] = f"{row['non_finite']}/{row['runs']}"
+    return Grid(
+        ("model", "ω clips", "gradients clipped", *(_layers(d) for d in depths)),
+        tuple((*place, *(cells.get(d, NOTHING) for d in depths)) for place, cells in found.items()),
+        "Runs that became non-finite",
+        "A run counts when a parameter, a loss or an output was NaN or infinite.",
+    )
+
+
+def _layers(depth: int) -> str:
+    return "1 layer" if depth == 1 else f"{depth} layers"
+
+
 def measure(name: str, value: Any) -> Grid:
     """Return anything that an experiment measures as a table: rows of named values, or one row."""
     listed = value if isinstance(value, (list, tuple)) else [value]

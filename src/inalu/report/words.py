@@ -22,6 +22,21 @@ MODELS = {
 OPERATIONS = {"add": "a + b", "sub": "a − b", "mul": "a × b", "div": "a ÷ b"}
 #: The figures of the paper that show an experiment.
 FIGURES = {"exp1": 3, "exp2": 4, "exp4": 5}
+#: Headings that the page's list of contents shows whole.
+HEADINGS = {
+    "exp1": "Experiment 1: minimal arithmetic, 2 → 1",
+    "exp2": "Experiment 2: simple arithmetic, 10 → 1",
+    "exp3": "Experiment 3: initialisation, 100 → 2 → 1",
+    "exp4": "Experiment 4: functions, 100 → 2 → 1",
+    "regularization": "What the regulariser does",
+    "challenges": "The challenges, one by one",
+    "ablation": "Ablation: one part taken away",
+    "stability": "Stability of deep stacks",
+    "mnist": "MNIST, an illustration",
+    "departures-exp1": "Departures of the code, experiment 1",
+    "departures-exp2": "Departures of the code, experiment 2",
+    "departures-exp4": "Departures of the code, experiment 4",
+}
 NOTHING = "–"
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 

@@ -18,6 +18,7 @@ from inalu.experiments.claims.experiments import CLAIMS as _OF_EXPERIMENTS
 from inalu.experiments.claims.method import CLAIMS as _OF_THE_METHOD
 from inalu.experiments.claims.model import Claim as Claim
 from inalu.experiments.claims.model import Finding as Finding
+from inalu.experiments.claims.model import figure
 from inalu.experiments.evidence import Evidence
 from inalu.experiments.record import Entry
 from inalu.experiments.summary import JudgedClaim
@@ -38,10 +39,13 @@ def judge(
         told = all(mine.enough(name, repetitions) for name, repetitions in claim.needs)
         found = claim.measure(mine) if told else Finding(None, None)
         known = claim.needs and all(name in theirs.outcomes for name, _ in claim.needs)
-        files = claim.measure(theirs).shown if known else None
+        files = claim.measure(theirs) if known else Finding(None, None)
         judged.append(
-            JudgedClaim(claim.experiment, claim.text, claim.line, *found, _both(claim.stated, files))
-        )
+            JudgedClaim(
+                claim.experiment, claim.text, claim.line, *found, _both(claim.stated, files.shown),
+                files.holds,
+            )
+        )  # fmt: skip
     return tuple(judged)
 
 
@@ -53,5 +57,5 @@ def _published() -> Evidence:
 def _both(stated: str | None, files: float | str | None) -> float | str | None:
     if stated is None or files is None:
         return files if stated is None else stated
-    shown = f"{files:.3g}".replace("e+0", "e").replace("e-0", "e-") if isinstance(files, float) else files
+    shown = figure(files) if isinstance(files, float) else files
     return f"text: {stated}; published runs: {shown}"

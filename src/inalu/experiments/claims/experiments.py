@@ -97,6 +97,44 @@ def _exponential_improves(e: Evidence) -> Finding:
     return Finding(holds, ", ".join(texts))
 
 
+def _depends_on_inputs(e: Evidence) -> Finding:
+    """On some operation the NALU solves almost all runs of one distribution and none of another."""
+    texts = []
+    for operation in OPERATIONS:
+        groups: dict[str, list[Outcome]] = {}
+        for run in e.of("exp1", models=NALU[:1], operation=operation):
+            groups.setdefault(run.setting.train, []).append(run)
+        best = max(groups, key=lambda train: share(groups[train]))
+        worst = min(groups, key=lambda train: share(groups[train]))
+        if share(groups[best]) >= ALMOST_ALL and share(groups[worst]) == 0:
+            texts.append(
+                f"{SIGNS[operation]} {best} {count_text(groups[best])}, {worst} {count_text(groups[worst])}"
+            )
+    return Finding(bool(texts), "; ".join(texts) or "no operation")
+
+
+def _unstable(
+    name: str, models: Sequence[str], operations: Sequence[str], family: str = ""
+) -> Callable[[Evidence], Finding]:
+    """On each operation some runs succeed and others fail."""
+
+    def measure(e: Evidence) -> Finding:
+        def runs(operation: str) -> list[Outcome]:
+            return e.of(name, models=models, operation=operation, where=lambda s: s.train.startswith(family))
+
+        return Finding(all(0 < share(runs(o)) < 1 for o in operations), counts(runs, operations))
+
+    return measure
+
+
+def _exponential_products(e: Evidence) -> Finding:
+    before, after = (
+        e.of(name, models=INALU, operation="mul", where=lambda s: s.train == "E(0.2)")
+        for name in ("exp1", "exp2")
+    )
+    return Finding(share(after) > share(before), f"{count_text(before)} → {count_text(after)}")
+
+
 def _all_solved(
     name: str, operation: str, train: str | None, models: Sequence[str]
 ) -> Callable[[Evidence], Finding]:
@@ -107,7 +145,9 @@ def _all_solved(
     return measure
 
 
-def _none_solved(name: str, operation: str, models: Sequence[str] | None) -> Callable[[Evidence], Finding]:
+def _none_solved(
+    name: str, operation: str | None, models: Sequence[str] | None
+) -> Callable[[Evidence], Finding]:
     def measure(e: Evidence) -> Finding:
         runs = e.of(name, models=models, operation=operation)
         return Finding(share(runs) == 0, count_text(runs))
@@ -222,6 +262,20 @@ CLAIMS: tuple[Claim, ...] = (
     Claim("exp1", "others fail after nine reinitialisations", 415, _failed_after_nine, _EXP1),
     Claim(
         "exp1",
+        "subtraction and division are unstable: some iNALUs solve them, others do not",
+        435,
+        _unstable("exp1", INALU, ("sub", "div")),
+        _EXP1,
+    ),
+    Claim(
+        "exp1",
+        "the NALU depends heavily on the distribution of the inputs",
+        523,
+        _depends_on_inputs,
+        _EXP1,
+    ),
+    Claim(
+        "exp1",
         "average interpolation error of sums, independent weights",
         531,
         _sum_error("inside"),
@@ -243,7 +297,21 @@ CLAIMS: tuple[Claim, ...] = (
         _exponential_improves,
         _EXP1 + _EXP2,
     ),
+    Claim(
+        "exp2",
+        "NALU's sums of exponential inputs are unstable: some runs succeed, others fail",
+        428,
+        _unstable("exp2", NALU[:1], ("add",), "E"),
+        _EXP2,
+    ),
     Claim("exp2", "iNALU learns to add on E(0.2)", 429, _all_solved("exp2", "add", "E(0.2)", INALU), _EXP2),
+    Claim(
+        "exp2",
+        "iNALU's products on E(0.2) are better than in experiment 1",
+        429,
+        _exponential_products,
+        _EXP1 + _EXP2,
+    ),
     Claim("exp2", "share of iNALU divisions with an error < 1e-5", 430, _few_divisions, _EXP2, "6.4%"),
     Claim("exp2", "NALU never learns to divide", 431, _none_solved("exp2", "div", NALU), _EXP2),
     Claim(
@@ -253,6 +321,7 @@ CLAIMS: tuple[Claim, ...] = (
         _subtraction,
         _EXP2,
     ),
+    Claim("exp2", "iNALU does better than NALU on all operations", 526, _beat("exp2", OPERATIONS), _EXP2),
     Claim("exp3", "division is never solved", 447, _none_solved("exp3", "div", None), _EXP3),
     Claim("exp3", "σ = 0.1 and σ = 0.5 give similar results", 447, _deviations_alike, _EXP3),
     Claim("exp3", "the other operations have triples that always solve", 448, _stable_triples, _EXP3),
@@ -268,6 +337,7 @@ CLAIMS: tuple[Claim, ...] = (
         "exp4", "independent weights: almost all runs succeed, but for division", 457, _most_promising, _EXP4
     ),
     Claim("exp4", "all models fail to learn division", 457, _none_solved("exp4", "div", None), _EXP4),
+    Claim("exp4", "NALU fails on all four operations", 528, _none_solved("exp4", None, NALU), _EXP4),
     Claim(
         "exp4",
         "interpolation is more precise than extrapolation",

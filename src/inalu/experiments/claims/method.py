@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from inalu.experiments.catalog.challenges import leaky_gate
-from inalu.experiments.claims.model import Claim, Finding, near
+from inalu.experiments.claims.model import Claim, Finding, figure, near
 from inalu.experiments.evidence import Evidence, Outcome, count_text, share
 from inalu.experiments.statistics import fisher
 
@@ -123,6 +123,14 @@ def _accuracy(e: Evidence) -> Finding:
     return Finding(None, max(found) if found else None)
 
 
+def _nalu_on_images(e: Evidence) -> Finding:
+    rows = e.measures.get("mnist", {}).get("accuracies", ())
+    shown = [
+        f"seed {r['seed']}: {r['status'].replace('_', ' ')}" for r in rows if r["model"].startswith("nalu")
+    ]
+    return Finding(None, ", ".join(shown) or None)
+
+
 _REGULARIZATION = (("regularization", 10),)
 _CHALLENGES = (("challenges", 10),)
 _STABILITY = (("stability", 10),)
@@ -143,7 +151,7 @@ CLAIMS: tuple[Claim, ...] = (
             340,
             _stage(stage, where, stated),
             _REGULARIZATION,
-            f"{stated:.3g}",
+            figure(stated),
         )
         for stage, label, inside, outside in (
             ("after 10 epochs", "after 10 epochs", 5.95e-4, 4.46e11),
@@ -213,5 +221,6 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim("challenges", "division is hard because of divisors near zero", 534, _near_zero, _CHALLENGES),
     Claim("stability", "clipping keeps stacks of three and more layers finite", 310, _overflow, _STABILITY),
+    Claim("mnist", "three layers of NALU fail after the first steps", 261, _nalu_on_images, (), "NaN"),
     Claim("mnist", "accuracy with clipping after 64,000 steps", 310, _accuracy, (), "0.94"),
 )

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from inalu.experiments.evidence import Evidence, Outcome, count_text
-from inalu.experiments.record import Setting
 
 #: What "almost all" asks for, and how near a number of the text must be.
 ALMOST_ALL = 0.9
@@ -68,9 +67,15 @@ def mean_of(stated: float, values: list[float], *, at_most: bool = False) -> Fin
     return Finding(holds, mean if math.isfinite(mean) else None)
 
 
-def grouped(runs: Sequence[Outcome]) -> dict[Setting, list[Outcome]]:
-    """Group runs by setting."""
-    groups: dict[Setting, list[Outcome]] = {}
-    for run in runs:
-        groups.setdefault(run.setting, []).append(run)
-    return groups
+def figure(value: float) -> str:
+    """Write a number as the text does.
+
+    Examples
+    --------
+    >>> figure(6.14e-15), figure(4.46e11), figure(5.95e-4)
+    ('6.14e-15', '4.46e11', '5.95e-4')
+    """
+    mantissa, _, exponent = f"{value:.2e}".partition("e")
+    if -3 <= int(exponent) < 3:
+        return f"{value:.3g}"
+    return f"{float(mantissa):g}e{int(exponent)}"
