@@ -133,7 +133,7 @@ def _claims(material: Material) -> Html:
 
 
 def _claim(claim: JudgedClaim) -> str:
-    theirs = _value(claim.published)
+    theirs: str = _value(claim.published)
     if claim.published_holds is not None:
         theirs += f" <small>({_WORDS[claim.published_holds][0]} there)</small>"
     return (
