@@ -154,6 +154,7 @@ def test_names_are_required_and_help_lists_what_there_is(call):
     text = CliRunner().invoke(reproduce, ["--help"]).stdout
     for word in ("exp1", "mnist", "AUTHORS_CODE", "ROBUST", "stacked", "inalu-runs.sqlite"):
         assert word in text
+    assert max(map(len, text.splitlines())) <= 80
 
 
 def test_a_store_that_is_none_is_left_alone(call):

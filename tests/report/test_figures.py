@@ -76,7 +76,14 @@ def test_a_drawing_is_the_same_every_time(addition, picture):
 
 def test_words_keep_their_spaces(picture):
     texts = {e.text for e in ElementTree.fromstring(picture.svg).iter(f"{SVG}text")}
-    assert {"filled: ours", "hollow: published", "≤ 10⁻⁴", "solved", "mean squared error", "iNALU (iw)"} <= texts
+    assert {
+        "filled: ours",
+        "hollow: published",
+        "≤ 10⁻⁴",
+        "solved",
+        "mean squared error",
+        "iNALU (iw)",
+    } <= texts
 
 
 def test_many_runs_are_drawn_by_their_quantiles():

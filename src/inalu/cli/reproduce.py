@@ -19,11 +19,11 @@ _WIDTH = max(map(len, EXPERIMENTS))
 EPILOG = (
     "\b\nExperiments:\n"
     + "\n".join(f"  {name:<{_WIDTH}}  {e.title}" for name, e in EXPERIMENTS.items())
-    + f"\n  {'all':<{_WIDTH}}  every one of them\n\n"
+    + f"\n  {'all':<{_WIDTH}}  all of these but departures-*, which run only by name\n\n"
     + """\b
 Examples:
   inalu reproduce exp1
-  inalu reproduce exp2 --recipe AUTHORS_CODE --models inalu-independent --operations div
+  inalu reproduce exp2 --recipe AUTHORS_CODE --operations div
   inalu reproduce exp1 --all-distributions --seeds 100-299 --json > exp1.json
   inalu reproduce all --output page
 

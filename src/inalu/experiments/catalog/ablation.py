@@ -79,7 +79,7 @@ def _cases(experiment: Experiment, treatment: Treatment, selection: Selection) -
 
 ABLATION = Experiment(
     name="ablation",
-    title="Ablation: experiments 1 and 4 with one part taken away at a time",
+    title="Ablation: experiments 1 and 4 without one part at a time",
     lines=(283, 357),
     seeds=SEEDS,
     models=Stated(("inalu-independent",), "text 457, the 'most promising' model"),

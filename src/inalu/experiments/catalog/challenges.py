@@ -167,7 +167,7 @@ def _measures(entries: Sequence[Entry]) -> dict[str, Any]:
 
 EXPERIMENT = Experiment(
     name="challenges",
-    title="Challenges: what the paper says of neurons, signs, shared weights, gates and division",
+    title="Challenges: neurons, signs, shared weights, gates, division",
     lines=(133, 303),
     seeds=SEEDS,
     models=Stated(

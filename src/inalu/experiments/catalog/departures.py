@@ -207,8 +207,6 @@ def _experiment(base: Experiment, models: tuple[str, ...], title: str) -> Experi
 
 # With one output the NALU's gates are one model.
 _ONE_OUTPUT = tuple(m for m in MODELS.value if m != "nalu-vector")
-DEPARTURES_1 = _experiment(EXP1, _ONE_OUTPUT, "Experiment 1 under every combination of the code's departures")
-DEPARTURES_2 = _experiment(EXP2, _ONE_OUTPUT, "Experiment 2 under every combination of the code's departures")
-DEPARTURES_4 = _experiment(
-    EXP4, MODELS.value, "Experiment 4 under every combination of the code's departures"
-)
+DEPARTURES_1 = _experiment(EXP1, _ONE_OUTPUT, "Experiment 1 with each combination of code departures")
+DEPARTURES_2 = _experiment(EXP2, _ONE_OUTPUT, "Experiment 2 with each combination of code departures")
+DEPARTURES_4 = _experiment(EXP4, MODELS.value, "Experiment 4 with each combination of code departures")

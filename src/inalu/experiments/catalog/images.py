@@ -43,7 +43,7 @@ def _measures(entries: Sequence[Entry]) -> dict[str, Any]:
 
 MNIST = Experiment(
     name="mnist",
-    title="MNIST: three layers, cross-entropy (an illustration: the paper gives no widths)",
+    title="MNIST by three layers: an illustration, needs --data",
     lines=(310, 310),
     seeds=Stated((100,), "ours: one run of each model, for an illustration"),
     models=Stated(("nalu-matrix", "inalu-independent"), "text 310"),

@@ -71,7 +71,7 @@ def _measures(entries: Sequence[Entry]) -> dict[str, Any]:
 
 STABILITY = Experiment(
     name="stability",
-    title="Stability: 1 to 8 layers of 4 → 4, with and without clipping",
+    title="Stability: 1 to 8 layers of 4 → 4, clipped and not",
     lines=(258, 261),
     seeds=Stated(tuple(range(100, 120)), f"ours: twice as many as elsewhere ({SEEDS.source})"),
     models=Stated(("nalu-matrix", "inalu-shared"), "text 260 and 310"),
