@@ -91,7 +91,7 @@ def test_the_table_shows_both_counts_and_the_claims(call):
     assert "inalu-independent" in text
     assert "(10/10)" in text
     assert "trained once, shown twice" in text
-    assert "10 claims of the text cannot be told from these runs" in text
+    assert "12 claims of the text cannot be told from these runs" in text
     assert "4 runs in" in text
 
 
