@@ -170,8 +170,14 @@ def _get_field(context, builder, kind, value, name):
     field = kind.fields[number][1]
     stored = ir.IntType(64) if field == types.boolean else context.get_value_type(field)
     place = builder.gep(value, [ir.Constant(ir.IntType(64), number)])
-    word = builder.load(builder.bitcast(place, stored.as_pointer()))
+    word = _constant(builder, builder.load(builder.bitcast(place, stored.as_pointer())))
     return builder.icmp_unsigned("!=", word, ir.Constant(stored, 0)) if field == types.boolean else word
+
+
+def _constant(builder, load):
+    """Tell LLVM that no store of the kernel changes what is loaded, so that it need not be loaded again."""
+    load.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return load
 
 
 @infer_global(operator.getitem)
@@ -855,7 +861,7 @@ def place(typing, net, layer, column):
     def emit(context, builder, sig, args):
         layout = _get_field(context, builder, net, args[0], "layout")
         row = builder.mul(args[1], ir.Constant(ir.IntType(64), len(LAYOUT)))
-        return builder.load(builder.gep(layout, [builder.add(row, args[2])]))
+        return _constant(builder, builder.load(builder.gep(layout, [builder.add(row, args[2])])))
 
     return types.int64(net, types.int64, types.int64), emit
 

@@ -26,6 +26,7 @@ ALGORITHM = 1
 # Networks with more pairs of parameters than this have a member's own parameters in the lanes of a vector.
 _NARROW = 64
 _MOST_MEMBERS = 32
+_LINE = 64
 # How long a kernel may run before it looks whether it should stop, in seconds.
 _PATIENCE = 0.1
 
@@ -233,6 +234,17 @@ def loss_weights(recipe: Recipe, y: Array) -> Array:
     return 1.0 / np.where(scale > 0, scale, 1.0)
 
 
+def aligned(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array that begins with a line of the cache: a vector that lies across two is read twice."""
+    if array.ctypes.data % _LINE == 0:
+        return array
+    memory = np.empty(array.nbytes + _LINE, np.uint8)
+    start = -memory.ctypes.data % _LINE
+    copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
 class Training:
     """A crew under way."""
 
@@ -252,8 +264,10 @@ class Training:
             **state, **self._data([m.source for m in members]), **self._optimizer(), **self._record(),
             "scratch": self._zeros(scratch),
         }  # fmt: skip
-        self.arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
-        fields: dict[str, Any] = {n: cpu.Memory(v) if n in self.arrays else v for n, v in values.items()}
+        self.arrays = {
+            name: aligned(value) for name, value in values.items() if isinstance(value, np.ndarray)
+        }
+        fields: dict[str, Any] = values | {name: cpu.Memory(value) for name, value in self.arrays.items()}
         self.crew = cpu.Crew(**fields)
         self.records = tuple(cpu.Record(v) for v in (self.net, self.crew, self.rules))
         self._start()
