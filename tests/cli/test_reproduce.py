@@ -89,7 +89,9 @@ def test_the_table_shows_both_counts_and_the_claims(call):
     text = call("exp1", *ONE).stdout
     assert "Experiment 1" in text
     assert "inalu-independent" in text
-    assert "(10/10)" in text
+    assert "0/1 (10)" in text
+    assert "in brackets the published counts, each of 10." in " ".join(text.split())
+    assert "≠" not in text
     assert "trained once, shown twice" in text
     assert "12 claims of the text cannot be told from these runs" in text
     assert "4 runs in" in text
@@ -99,7 +101,7 @@ def test_the_table_shows_both_counts_and_the_claims(call):
     ("name", "words"),
     [
         ("exp3", ("max MSE", "1.0e-08 100% (1.6e-04 100%)")),
-        ("exp4", ("N(-3,3) → N(3,4)", "1/1 (10/10)")),
+        ("exp4", ("N(-3,3) → N(3,4)", "1/1 (10)")),
         (
             "regularization",
             ("after 10 epochs", "1e-09", "(line 331)", "2.06e-9", "claims of the text cannot be told"),
@@ -121,6 +123,36 @@ def test_other_tables(name, words):
     answer = Reproduction("PAPER", "cpu", 1.0, (summarise_experiment(name, "PAPER", [entry]),))
     shown = CliRunner().invoke(_shower(answer)).stdout
     assert all(word in shown for word in words)
+
+
+def test_a_published_count_that_is_not_plausible_is_marked(make_counts):
+    shown = CliRunner().invoke(_shower(make_counts(solved=0))).stdout
+    assert "0/30 (10)≠" in shown
+    assert "≠ where the published count is not plausible under ours" in shown
+    assert "≠" not in CliRunner().invoke(_shower(make_counts(solved=30))).stdout
+
+
+@pytest.fixture
+def make_counts():
+    """Return a function that makes an answer of one setting with thirty seeds, some of them solved."""
+
+    def make(solved):
+        setting = Setting("exp1", "inalu-shared", "add", "U(-1,1)", "U(-10,-5)")
+        entries = []
+        for seed in range(30):
+            specification = Specification(
+                network="inalu-shared 2-1", task="t", seed=seed, rows=64_000, recipe="PAPER", decisions="{}",
+                law=None, dtype="float32", backend="cpu", algorithm=1,
+            )  # fmt: skip
+            error = 1e-9 if seed < solved else 1.0
+            record = Record(
+                specification=specification, status="finished", mse_interpolation=error,
+                mse_extrapolation=error,
+            )  # fmt: skip
+            entries.append(Entry(setting, "PAPER", record))
+        return Reproduction("PAPER", "cpu", 1.0, (summarise_experiment("exp1", "PAPER", entries),))
+
+    return make
 
 
 def _shower(answer):

@@ -19,6 +19,9 @@ from inalu.tasks import OPERATIONS
 
 # Piped output is not cut to a terminal's width.
 PIPE_WIDTH = 160
+_UNLIKE = (
+    "≠ where the published count is not plausible under ours (Fisher's test, corrected by Holm's method)."
+)
 _MARKS = {True: ("✓", "green"), False: ("✗", "red"), None: ("?", "yellow")}
 
 
@@ -35,6 +38,8 @@ def show(answer: Reproduction, store: Path) -> None:
                 console.print(_measured(experiment.measures[measure]))
         else:
             console.print(_counts(experiment))
+            if _unlike(experiment):
+                console.print(Text(_UNLIKE, style="dim"))
         if _one_model_twice(experiment):
             console.print(
                 Text("With one output nalu-matrix and nalu-vector are one model: trained once, shown twice.",
@@ -53,10 +58,27 @@ def show(answer: Reproduction, store: Path) -> None:
 
 def _caption(experiment: ExperimentSummary, answer: Reproduction) -> str:
     threshold = threshold_for(experiment.experiment)
+    of = _published_runs(experiment)
     return (
-        f"{experiment.recipe}, {answer.backend}, {experiment.runs:,} runs. "
-        f"Solved: extrapolation MSE {threshold}; in brackets the published counts."
+        f"{experiment.recipe}, {answer.backend}, {experiment.runs:,} runs. Solved: extrapolation MSE "
+        f"{threshold}; in brackets the published counts{f', each of {of}' if of else ''}."
     )
+
+
+def _published_runs(experiment: ExperimentSummary) -> int | None:
+    """How many published runs each setting has, where it is the same for all."""
+    found = {s.published.runs for s in experiment.settings if s.published is not None}
+    return found.pop() if len(found) == 1 else None
+
+
+def _unlike(experiment: ExperimentSummary) -> set[tuple[str, str, str]]:
+    """The settings whose published count is not plausible under ours."""
+    tests = [t for t in experiment.measures.get("against_published", ()) if not t["plausible"]]
+    found = {(t["model"], t["operation"], t["train"]) for t in tests}
+    if _one_model_twice(experiment):
+        # It is tested once.
+        found |= {("nalu-vector", *place) for model, *place in found if model == "nalu-matrix"}
+    return found
 
 
 def _counts(experiment: ExperimentSummary) -> Grid:
@@ -70,12 +92,12 @@ def _counts(experiment: ExperimentSummary) -> Grid:
     grid.add_column("train → extrapolation", overflow="fold")
     for operation in operations:
         grid.add_column(operation, justify="right")
-    shown = None
+    shown, of, unlike = None, _published_runs(experiment), _unlike(experiment)
     for (model, ranges), cells in _rows(experiment.settings):
         if model != shown:
             grid.add_row(Text(model, style="bold"))
             shown = model
-        grid.add_row(ranges, *(_cell(cells.get(operation)) for operation in operations))
+        grid.add_row(ranges, *(_cell(cells.get(operation), of, unlike) for operation in operations))
     return grid
 
 
@@ -89,12 +111,15 @@ def _rows(
     yield from rows.items()
 
 
-def _cell(summary: SettingSummary | None) -> Text:
+def _cell(summary: SettingSummary | None, of: int | None, unlike: set[tuple[str, str, str]]) -> Text:
     if summary is None:
         return Text("–", style="dim")
     text = Text(_share(summary.ours))
-    if summary.published is not None:
-        text.append(f" ({_share(summary.published)})", style="dim")
+    theirs = summary.published
+    if theirs is not None:
+        text.append(f" ({theirs.solved_extrapolation if of else _share(theirs)})", style="dim")
+        s = summary.setting
+        text.append("≠" if (s.model, s.operation, s.train) in unlike else " ", style="yellow")
     return text
 
 
