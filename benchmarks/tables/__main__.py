@@ -78,7 +78,9 @@ def unlike(options: argparse.Namespace) -> int:
 
 def run_corpus(options: argparse.Namespace) -> int:
     """The verified relations of real tables; with ``--without``, what each stage adds."""
-    entries = {one.path.name: one for one in corpus.entries(options.external)}
+    entries = {
+        one.path.name: one for one in corpus.entries(options.external) if options.only in str(one.path)
+    }
     answers: dict[str, Answer] = {}
     jobs = [(one.path,) for one in entries.values()]
     for at, answer in spread(audit_file, jobs, options.workers):

@@ -194,11 +194,6 @@ def repacked(rng: np.random.Generator) -> bytes:
     return stream.getvalue()
 
 
-DAMAGES: tuple[Damage, ...] = (
-    truncated, flipped, rubbish, ragged, mixed, scarce, hostile, encoded, quotes, large, repacked,
-)  # fmt: skip
-
-
 def bombs() -> Iterator[bytes]:
     """Workbooks that are small as files and large unpacked: in rows, in one text, in parts, by entities."""
     row = b"<row><c><v>1</v></c><c><v>2</v></c><c><v>3</v></c></row>"
