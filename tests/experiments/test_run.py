@@ -223,10 +223,10 @@ def test_a_runner_that_is_killed_loses_nothing_that_was_kept(store_path):
 FULL = """
 import resource
 from inalu.cli.main import main
-from inalu.experiments import run
+from inalu.experiments import keeper
 from inalu.experiments.store import Store
 # One result at a time, or all of them would fit into the first commit.
-run.BATCH = 1
+keeper.BATCH = 1
 add = Store.add
 def limited(self, entries):
     add(self, entries)

@@ -10,7 +10,7 @@ members at a time; a test holds the two together.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -77,6 +77,14 @@ class Evaluator:
     def __init__(self, memory: int = 768 << 20) -> None:
         self._sets = SetCache(memory)
         self._formulas: dict[Hashable, tuple[str, bool | None]] = {}
+
+    def prepare(self, training: Training) -> None:
+        """Make the sets of a training before it has ended, and what its network needs of them."""
+        options: Mapping[str, Any] = training.network.options
+        for name in _SETS:
+            inputs = self._sets.get(training, name)
+            if training.network.kind.parameters is not None and "epsilon" in options:
+                inputs.logs(float(options["epsilon"]), options.get("omega") is not None)
 
     def evaluate(self, results: Sequence[Result]) -> list[Record]:
         """Return the records of results whose members are tagged with their `Training`, in their order."""

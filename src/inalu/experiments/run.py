@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import importlib
-import queue
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Thread
 from time import perf_counter
 
 from inalu.engine.plan import Member, Plan
@@ -17,8 +15,8 @@ from inalu.engine.search import Problem, solve
 from inalu.engine.train import choose_backend
 from inalu.errors import InvalidArgument, MissingExtra
 from inalu.experiments.catalog import Experiment, Selection, Treatment, choose
-from inalu.experiments.evaluate import Evaluator
 from inalu.experiments.job import Case, Classification, Job, Training
+from inalu.experiments.keeper import Keeper
 from inalu.experiments.record import Entry, Record
 from inalu.experiments.store import Store
 from inalu.experiments.summary import Reproduction, summarise_experiments
@@ -26,8 +24,6 @@ from inalu.experiments.summary import Reproduction, summarise_experiments
 #: Bytes of training rows in one plan, and members in it: what bounds the memory of a sweep.
 PLAN_BYTES = 256 << 20
 PLAN_MEMBERS = 512
-#: Results evaluated and committed at once, at most: a result must not wait long for its company.
-BATCH = 64
 
 Note = Callable[[str], None]
 #: ``(experiment, runs done, runs in all, share of the work done)``.
@@ -181,7 +177,7 @@ def _train_missing(
         advance((number + 1) / len(jobs))
     if not trainings:
         return
-    keeper = _Keeper(keep)
+    keeper = Keeper(keep, [job for plan in chunks(trainings) for job in plan])
     try:
         interrupted = train_runs(trainings, options, keeper.put, advance)
     finally:
@@ -264,53 +260,3 @@ def _work(job: Training) -> float:
     """How much a training costs, roughly: rows through the network, times what a row costs."""
     epochs = job.recipe.epochs if isinstance(job.recipe, Recipe) else 100
     return float(job.rows * epochs * (10 + job.network.size))
-
-
-class _Keeper:
-    """A thread that evaluates and stores results as they come, together with those that wait already."""
-
-    def __init__(self, keep: Callable[[Sequence[tuple[Job, Record]]], None]) -> None:
-        self.error: BaseException | None = None
-        self._keep = keep
-        self._waiting: queue.SimpleQueue[Result | None] = queue.SimpleQueue()
-        self._evaluator = Evaluator()
-        self._thread = Thread(target=self._work, name="inalu-keeper", daemon=True)
-        self._thread.start()
-
-    def put(self, result: Result) -> None:
-        """Hand over a result; an error of the thread ends the training here."""
-        if self.error is not None:
-            raise self.error
-        self._waiting.put(result)
-
-    def close(self) -> None:
-        """Wait until everything is stored."""
-        self._waiting.put(None)
-        self._thread.join()
-
-    def _work(self) -> None:
-        try:
-            ended = False
-            while not ended:
-                batch: list[Result] = []
-                item = self._waiting.get()
-                while item is not None:
-                    batch.append(item)
-                    if len(batch) >= BATCH:
-                        break
-                    try:
-                        item = self._waiting.get_nowait()
-                    except queue.Empty:
-                        break
-                ended = item is None
-                if batch:
-                    records = self._evaluator.evaluate(batch)
-                    self._keep([(_job(r), record) for r, record in zip(batch, records, strict=True)])
-        except BaseException as error:
-            self.error = error
-
-
-def _job(result: Result) -> Training:
-    job = result.member.tag
-    assert isinstance(job, Training)
-    return job

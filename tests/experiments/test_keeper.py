@@ -1,0 +1,99 @@
+"""The keeper: nothing waits for long, and an error comes to whoever trains."""
+
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from inalu.experiments import keeper as module
+from inalu.experiments.catalog import EXPERIMENTS, Selection
+from inalu.experiments.keeper import Keeper
+
+
+@pytest.fixture
+def jobs(tiny):
+    """Two jobs for each of four groups of inputs."""
+    selection = Selection(
+        seeds=(1, 2), rows=640, operations=("add", "mul"), distributions=("U(-1,1)", "E(0.2)"),
+        models=("inalu-shared",),
+    )  # fmt: skip
+    cases = EXPERIMENTS["exp1"].runs(tiny, selection)
+    return sorted((case.job for case in cases), key=lambda job: str(module._inputs_of(job)))
+
+
+class Watched:
+    """An evaluator that takes a while for each result."""
+
+    def __init__(self, seconds=0.0):
+        self.seconds = seconds
+        self.prepared, self.batches = [], []
+
+    def prepare(self, training):
+        self.prepared.append(training)
+
+    def evaluate(self, results):
+        time.sleep(self.seconds * len(results))
+        self.batches.append(len(results))
+        return [f"record of {result.member.tag.seed}" for result in results]
+
+
+def result_of(job):
+    return SimpleNamespace(member=SimpleNamespace(tag=job))
+
+
+@pytest.fixture
+def watched(monkeypatch):
+    def make(seconds=0.0):
+        evaluator = Watched(seconds)
+        monkeypatch.setattr(module, "Evaluator", lambda: evaluator)
+        return evaluator
+
+    return make
+
+
+def wait_until(condition):
+    for _ in range(1000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it never came true")
+
+
+def test_sets_are_made_ahead_but_not_all_of_them(watched, jobs):
+    evaluator = watched()
+    keeper = Keeper(lambda records: None, jobs)
+    wait_until(lambda: len(evaluator.prepared) == 2)
+    time.sleep(0.05)
+    assert evaluator.prepared == [jobs[0], jobs[2]]
+    # The second group is reached, so the third is made, and the fourth waits.
+    keeper.put(result_of(jobs[3]))
+    wait_until(lambda: len(evaluator.prepared) == 3)
+    time.sleep(0.05)
+    keeper.close()
+    assert evaluator.prepared == [jobs[0], jobs[2], jobs[4]]
+
+
+def test_slow_results_are_kept_one_by_one(watched, jobs):
+    evaluator = watched(0.2)
+    kept = []
+    keeper = Keeper(kept.extend, jobs)
+    for job in jobs[:4]:
+        keeper.put(result_of(job))
+    keeper.close()
+    assert keeper.error is None
+    assert [job for job, _ in kept] == jobs[:4]
+    # All that waited at first, and then no more than fit into a fraction of a second.
+    assert all(size == 1 for size in evaluator.batches[1:])
+
+
+def test_an_error_ends_the_training(watched, jobs):
+    watched()
+
+    def full(records):
+        raise OSError("no room")
+
+    keeper = Keeper(full, jobs)
+    keeper.put(result_of(jobs[0]))
+    keeper.close()
+    with pytest.raises(OSError, match="no room"):
+        keeper.put(result_of(jobs[1]))
