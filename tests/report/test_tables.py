@@ -84,3 +84,27 @@ def test_stability_has_a_column_for_each_depth():
     assert grid.rows == (
         ("iNALU (sw)", "yes", "yes", "1/20", "2/20"), ("iNALU (sw)", "no", "yes", "20/20", "20/20"),
     )  # fmt: skip
+
+
+def test_combinations_stand_by_their_distance_to_the_published_counts():
+    rows = [
+        {
+            "RMSProp": on,
+            "alternation": False,
+            "runs": 8,
+            "settings": 4,
+            "differ": 1,
+            "mean_distance": distance,
+        }
+        for on, distance in ((False, 0.5), (True, 0.125))
+    ]
+    grid = tables.combinations(rows)
+    assert grid.head == ("RMSProp", "alternation", "settings that differ", "mean distance")
+    assert grid.rows == (("✓", "–", "1 of 4", "0.125"), ("–", "–", "1 of 4", "0.5"))
+
+
+def test_effects_are_in_percentage_points():
+    row = {"operation": "div", "model": "inalu-shared", "departure": "RMSProp", "share_without": 0.5,
+           "share_with": 0.75, "low": 0.2, "high": 0.3}  # fmt: skip
+    grid = tables.effects([row, {**row, "departure": "alternation", "share_with": 0.5}])
+    assert grid.rows == (("a ÷ b", "iNALU (sw)", "+25 (+20 to +30)", "0"),)

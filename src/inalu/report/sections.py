@@ -22,7 +22,11 @@ from inalu.report.words import FIGURES, HEADINGS, listed, plain
 #: Name of the CSV beside the page, and of the folder with the drawings.
 RECORDS, DRAWINGS = "records.csv", "figures"
 # Measures that have tables of their own here.
-_SHOWN = ("table_1", "against_published", "against_published_float32", "pooled", "non_finite")
+_SHOWN = ("table_1", "against_published", "against_published_float32", "pooled")
+#: Measures whose table is more than their rows.
+_ARRANGED = {
+    "non_finite": tables.stability, "combinations": tables.combinations, "effects": tables.effects,
+}  # fmt: skip
 _WORDS = {True: ("holds", "good"), False: ("does not hold", "bad"), None: ("cannot be told", "unsure")}
 _SIDE_BY_SIDE = (
     "display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,26rem),1fr));gap:0 1.25rem"
@@ -172,13 +176,15 @@ def _experiment(summary: ExperimentSummary, material: Material, drawn: Drawn) ->
         parts.append(_table(tables.pooled(summary, own, closed)))
         parts.append(_fold("The same at the other thresholds in use", tables.pooled(summary, others, closed)))
         parts.append(_fold("Every setting", tables.settings(summary, material.comparisons[name], closed)))
-    if "non_finite" in summary.measures:
-        parts.append(_table(tables.stability(summary.measures["non_finite"])))
-    measures = [tables.measure(n, value) for n, value in summary.measures.items() if n not in _SHOWN]
+    measures = [
+        _ARRANGED[n](value) if n in _ARRANGED and value else tables.measure(n, value)
+        for n, value in summary.measures.items()
+        if n not in _SHOWN
+    ]
     measures = [grid for grid in measures if grid.rows and grid.head]
     parts += [_table(grid) for grid in measures]
     if name not in material.comparisons:
-        if not measures and "non_finite" not in summary.measures:
+        if not measures:
             parts.append(_table(tables.crossed(summary)))
         parts.append(_fold("Every setting", tables.filled(tables.settings(summary, ()))))
     return _joined(parts)
