@@ -1,11 +1,18 @@
 """What `inalu audit` finds, misses, finds falsely, and costs: every figure in docs/tables.md comes from here.
 
-python -m benchmarks.tables unlike              made tables with known formulas, each report judged
 python -m benchmarks.tables corpus [--without]  the verified relations of real tables; each stage taken away
+python -m benchmarks.tables read FOLDER         any tables: what is found, for a person to judge
+python -m benchmarks.tables grid [--seed N]     made tables: every kind of formula under every condition
+python -m benchmarks.tables made                made tables that tell a story, also of formulas beyond reach
 python -m benchmarks.tables false               tables without relations
 python -m benchmarks.tables breaks              broken rows planted in real tables
 python -m benchmarks.tables speed [PART]        time and memory: small, rows, columns, same
 python -m benchmarks.tables rivals              side by side with others
+
+The files: ``made/`` has the made tables (``sheet.py`` how one is filled and damaged, ``grid.py`` and ``stories.py``
+the cases, ``money.py``, ``world.py``, ``near.py`` the stories); ``luck.py`` the tables without relations; ``planted.py``
+the broken rows; ``corpus.py`` the real tables; ``judge.py`` decides whether a formula is true, with the counting of
+``recount.py``, which is not the package's; ``trial.py`` judges many; ``work.py`` runs audits in processes.
 
 `--external` is where ``tests/data/tables/collect.py`` put the tables that are not kept here.
 """
@@ -13,7 +20,6 @@ python -m benchmarks.tables rivals              side by side with others
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 import time
@@ -21,10 +27,12 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.tables import corpus, luck, planted, rivals, speed
-from benchmarks.tables.cases import CASES
-from benchmarks.tables.judge import TABLES, Verdict, check_cases, judge, quoted
-from benchmarks.tables.work import Answer, audit_file, spread
+from benchmarks.tables import corpus, luck, planted, rivals, speed, trial
+from benchmarks.tables.judge import judge, quoted, reported
+from benchmarks.tables.made import grid, stories
+from benchmarks.tables.made.sheet import Case
+from benchmarks.tables.recount import TABLES
+from benchmarks.tables.work import Answer, audit_file, log, spread
 
 NOT_TABLES = {
     "index.csv",
@@ -37,42 +45,34 @@ NOT_TABLES = {
 }
 
 
-def unlike(options: argparse.Namespace) -> int:
-    """Judge every made table; print what is missed and what is false."""
-    cases = [case for case in CASES if options.only in case.name][options.part :: options.parts]
-    for line in check_cases(cases):
-        print(line)
-    verdicts: list[Verdict] = []
-    with tempfile.TemporaryDirectory() as folder:
-        paths = [Path(folder) / f"{at}.csv" for at in range(len(cases))]
-        for case, path in zip(cases, paths, strict=True):
-            case.write(path)
-        for at, answer in spread(audit_file, [(path,) for path in paths], options.workers):
-            verdict = judge(cases[at], answer)
-            verdicts.append(verdict)
-            log(options.log, cases[at].name, answer)
-            wanted = len(verdict.demanded)
-            print(
-                f"{verdict.name}: {wanted - len(verdict.missed)} of {wanted}, {len(verdict.true)} true "
-                f"({len(verdict.redundant)} follow), {len(verdict.false)} false, {verdict.seconds:.1f} s"
-                + (f", also {len(verdict.welcome)} of {len(cases[at].welcome)}" if cases[at].welcome else "")
-                + (f"  ERROR {answer['error']}" if "error" in answer else ""),
-                flush=True,
-            )
-            for truth in verdict.missed:
-                print(f"    missed   {truth}")
-            for label, group in (("FALSE", verdict.false), ("follows", verdict.redundant)):
-                for one in group:
-                    print(f"    {label:<8} {one}  [{one.found_by}, {one.holding} of {one.checked}]")
-    wanted, missed = sum(len(v.demanded) for v in verdicts), sum(len(v.missed) for v in verdicts)
-    print("\n| tables | demanded | found | reported | true | of these follow | false | seconds |")
-    print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
-    true, false = sum(len(v.true) for v in verdicts), sum(len(v.false) for v in verdicts)
-    follow = sum(len(v.redundant) for v in verdicts)
-    print(
-        f"| {len(verdicts)} | {wanted} | {wanted - missed} | {true + false} | {true} | {follow} | {false} "
-        f"| {sum(v.seconds for v in verdicts):.0f} |"
-    )
+def made(options: argparse.Namespace) -> int:
+    """Made tables that tell a story: payrolls, loans, leagues, laboratories, and formulas beyond reach."""
+    trial.run(chosen(options, stories.CASES), options)
+    return 0
+
+
+def run_grid(options: argparse.Namespace) -> int:
+    """Every kind of formula under every condition, drawn anew for each seed."""
+    cases = [case for seed in options.seed or [0] for case in grid.cases(seed)]
+    verdicts = trial.run(chosen(options, cases), options)
+    print("\n" + trial.by_kind(verdicts, list(grid.KINDS), first=True))
+    print("\n" + trial.by_kind(verdicts, [one.name for one in grid.CONDITIONS], first=False))
+    return 0
+
+
+def chosen(options: argparse.Namespace, cases: list[Case]) -> list[Case]:
+    """The cases that ``--only``, ``--part`` and ``--parts`` leave."""
+    return [case for case in cases if options.only in case.name][options.part :: options.parts]
+
+
+def read(options: argparse.Namespace) -> int:
+    """Audit all CSV files of a folder and print what is found, for a person to judge."""
+    sources = sorted(path for path in options.folder.rglob("*.csv") if options.only in path.name)
+    for at, answer in spread(audit_file, [(path,) for path in sources], options.workers):
+        log(options.log, sources[at].name, answer)
+        print(f"{sources[at].name}: {answer['seconds']:.1f} s {answer.get('error', '')}", flush=True)
+        for one in reported(answer):
+            print(f"    {one}  [{one.found_by}, {one.holding} of {one.checked}]", flush=True)
     return 0
 
 
@@ -117,7 +117,7 @@ def without(
     """
     from inalu.tabular.pipeline import STAGES
 
-    cases = {case.name: case for case in CASES if case.truths and case.decoys <= 10}
+    cases = {case.name: case for case in stories.CASES if case.truths and case.decoys <= 10}
     lost: dict[str, list[str]] = defaultdict(list)
     tables: dict[str, set[str]] = defaultdict(set)
     with tempfile.TemporaryDirectory() as folder:
@@ -260,7 +260,7 @@ def run_rivals(options: argparse.Namespace) -> int:
 
     cases = [
         case
-        for case in CASES
+        for case in stories.CASES
         if case.truths and "[" not in "".join(case.truths) and "cumsum" not in "".join(case.truths)
     ]
     tasks = rivals.tasks(
@@ -295,13 +295,6 @@ def run_rivals(options: argparse.Namespace) -> int:
     return 0
 
 
-def log(path: Path | None, name: str, answer: dict[str, Any]) -> None:
-    """Keep an answer for later reading."""
-    if path is not None:
-        with path.open("a", encoding="utf-8") as out:
-            out.write(json.dumps({"case": name, "answer": answer}) + "\n")
-
-
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(
@@ -317,9 +310,13 @@ def main() -> int:
         found.add_argument("--only", default="", help="only tables whose name has this text")
         return found
 
-    one = part("unlike", unlike)
-    one.add_argument("--part", type=int, default=0, help="of so many --parts, this one")
-    one.add_argument("--parts", type=int, default=1)
+    for name, work in (("made", made), ("grid", run_grid)):
+        one = part(name, work)
+        one.add_argument("--part", type=int, default=0, help="of so many --parts, this one")
+        one.add_argument("--parts", type=int, default=1)
+    one.add_argument("--seed", type=int, action="append", help="draw formulas and numbers anew")
+    one = part("read", read)
+    one.add_argument("folder", type=Path)
     one = part("corpus", run_corpus)
     one.add_argument("--external", type=Path)
     one.add_argument("--without", action="store_true", help="take each stage away in turn")

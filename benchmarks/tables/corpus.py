@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.tables.judge import TABLES, Reported, atoms, implied, reported, verify
+from benchmarks.tables.judge import Reported, atoms, implied, reported
+from benchmarks.tables.recount import TABLES, verify
 from benchmarks.tables.work import Answer
 
 

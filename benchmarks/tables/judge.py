@@ -7,34 +7,17 @@ demanded formula is *found* when it is reported, or follows from what is reporte
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
-from benchmarks.tables.sheets import Array, Case, Texts, columns_of
+from benchmarks.tables.made.sheet import Array, Case, Texts, columns_of
+from benchmarks.tables.recount import verify
 
-TABLES = Path(__file__).parents[2] / "tests" / "data" / "tables"
 LEAST_TRUE = 0.99
 MOST_SHUFFLED = 0.6
-
-
-def _verify() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("verify_tables", TABLES / "verify.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-verify = _verify()
 
 
 @dataclass(frozen=True)
@@ -154,7 +137,9 @@ def gradients(table: dict[str, Any], relations: Sequence[tuple[str, str]], rows:
 
 
 def atoms(target: str, formula: str) -> list[str]:
-    """The names in a relation, shifted and running ones as their own."""
+    """The names in a relation, shifted ones as their own; a running sum is the row before plus a column."""
+    if running := re.fullmatch(r"`cumsum\((.*)\)`", formula):
+        return [target, f"{target}[-1]", running.group(1)]
     names = re.findall(r"`([^`]*)`", formula)
     return [target, *names, *re.findall(r"[^\W\d]\w*", re.sub(r"`[^`]*`", " ", formula))]
 

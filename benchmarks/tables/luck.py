@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from benchmarks.tables.sheets import Texts
+from benchmarks.tables.made.sheet import Texts
 
 KINDS = ("random", "correlated", "small integers", "zero-inflated")
 MOST_ROWS = 200

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import numpy as np
 from benchmarks.tables.corpus import Entry
-from benchmarks.tables.judge import atoms, columns_from, implied, reported, verify
+from benchmarks.tables.judge import atoms, columns_from, implied, reported
 from benchmarks.tables.luck import read
-from benchmarks.tables.sheets import CAUSES, Texts, columns_of, spoil
+from benchmarks.tables.made.sheet import CAUSES, Texts, columns_of, spoil
+from benchmarks.tables.recount import verify
 from benchmarks.tables.work import Answer
 
 SHARES = (0.001, 0.01, 0.05, 0.1, 0.2)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from benchmarks.tables.judge import columns_from, is_true, split
-from benchmarks.tables.sheets import Array, Case, Texts
+from benchmarks.tables.made.sheet import Array, Case, Texts
 
 from inalu.tabular.pipeline import STAGES
 

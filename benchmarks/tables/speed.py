@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from benchmarks.tables.judge import TABLES
+from benchmarks.tables.recount import TABLES
 
 # What the made tables hold: in every ten columns a sum, a ratio and a product; the others are inputs.
 RELATIONS_IN_TEN = 3

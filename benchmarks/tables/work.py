@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import time
 import traceback
@@ -42,3 +43,10 @@ def spread(
         waiting = [pool.submit(work, *job) for job in jobs]
         for at, one in enumerate(waiting):
             yield at, one.result()
+
+
+def log(path: Path | None, name: str, answer: Answer) -> None:
+    """Keep an answer for later reading."""
+    if path is not None:
+        with path.open("a", encoding="utf-8") as out:
+            out.write(json.dumps({"case": name, "answer": answer}) + "\n")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks.tables import unlike as money
-from benchmarks.tables import unlike_near as near
-from benchmarks.tables import unlike_world as world
-from benchmarks.tables.sheets import Case
+from benchmarks.tables.made import money, near, world
+from benchmarks.tables.made.sheet import Case
 
 MONEY = [
     Case(

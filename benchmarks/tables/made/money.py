@@ -1,13 +1,13 @@
-"""Tables unlike those of the corpus, first half: money, trade, and everything with an account.
+"""Stories of money, trade, and everything with an account.
 
-Each generator is a function that fills a `Sheet`. What is true of it stands in `cases.py`, and is itself checked on a
-fresh table before anything is judged by it. `unlike_world.py` has the other half.
+Each generator is a function that fills a `Sheet`. What is true of it stands in `stories.py`, and is itself checked on
+a fresh table before anything is judged by it.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from benchmarks.tables.sheets import Sheet
+from benchmarks.tables.made.sheet import Sheet
 
 
 def invoice(s: Sheet) -> None:

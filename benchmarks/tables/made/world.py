@@ -1,9 +1,9 @@
-"""Tables unlike those of the corpus, second half: sport, laboratories, food, people, and the shapes of tables."""
+"""Stories of sport, laboratories, food, people, and the shapes of tables."""
 
 from __future__ import annotations
 
 import numpy as np
-from benchmarks.tables.sheets import Sheet
+from benchmarks.tables.made.sheet import Sheet
 
 
 def basketball(s: Sheet) -> None:

@@ -1,4 +1,4 @@
-"""Tables unlike those of the corpus, third part: formulas beyond reach, to which something within reach comes near.
+"""Stories with formulas beyond reach, to which something within reach comes near.
 
 Wind chill, annuities, logarithmic returns, conditions, the largest of several: whoever reports a sum or a product for
 these reports what is not so. What is true beside them is demanded as usual.
@@ -7,7 +7,7 @@ these reports what is not so. What is true beside them is demanded as usual.
 from __future__ import annotations
 
 import numpy as np
-from benchmarks.tables.sheets import Array, Sheet
+from benchmarks.tables.made.sheet import Array, Sheet
 
 
 def wind_chill(s: Sheet) -> None:
