@@ -10,9 +10,10 @@ python -m benchmarks.tables speed [PART]        time and memory: small, rows, co
 python -m benchmarks.tables rivals              side by side with others
 
 The files: ``made/`` has the made tables (``sheet.py`` how one is filled and damaged, ``grid.py`` and ``stories.py``
-the cases, ``money.py``, ``world.py``, ``near.py`` the stories); ``luck.py`` the tables without relations; ``planted.py``
-the broken rows; ``corpus.py`` the real tables; ``judge.py`` decides whether a formula is true, with the counting of
-``recount.py``, which is not the package's; ``trial.py`` judges many; ``work.py`` runs audits in processes.
+the cases, ``money.py``, ``world.py``, ``near.py`` the stories); ``luck.py`` the tables without relations;
+``planted.py`` the broken rows; ``corpus.py`` the real tables; ``rivals.py`` the others; ``judge.py`` decides whether
+a formula is true, with the counting of ``recount.py``, which is not the package's; ``trial.py`` judges many;
+``work.py`` runs audits in processes.
 
 `--external` is where ``tests/data/tables/collect.py`` put the tables that are not kept here.
 """
@@ -258,14 +259,9 @@ def run_rivals(options: argparse.Namespace) -> int:
     """Side by side on the same tables."""
     from inalu.tabular.pipeline import STAGES
 
-    cases = [
-        case
-        for case in stories.CASES
-        if case.truths and "[" not in "".join(case.truths) and "cumsum" not in "".join(case.truths)
-    ]
-    tasks = rivals.tasks(
-        [case for case in cases if options.only in case.name and case.decoys <= 30][:: options.step]
-    )
+    drawn = [case for seed in options.seed or [0] for case in grid.cases(seed)]
+    cases = chosen(options, [case for case in drawn if rivals.fit_for_all(case)])
+    tasks = rivals.tasks(cases)
     methods = [method for method in ["ours", *rivals.METHODS, *STAGES] if rivals.installed(method)]
     computed = sum(task.computed for task in tasks)
     print(
@@ -310,11 +306,13 @@ def main() -> int:
         found.add_argument("--only", default="", help="only tables whose name has this text")
         return found
 
-    for name, work in (("made", made), ("grid", run_grid)):
+    for name, work in (("made", made), ("grid", run_grid), ("rivals", run_rivals)):
         one = part(name, work)
         one.add_argument("--part", type=int, default=0, help="of so many --parts, this one")
         one.add_argument("--parts", type=int, default=1)
-    one.add_argument("--seed", type=int, action="append", help="draw formulas and numbers anew")
+        if name != "made":
+            one.add_argument("--seed", type=int, action="append", help="draw formulas and numbers anew")
+    one.add_argument("--seconds", type=float, default=5.0, help="for each rival and target")
     one = part("read", read)
     one.add_argument("folder", type=Path)
     one = part("corpus", run_corpus)
@@ -332,9 +330,6 @@ def main() -> int:
     one = part("speed", run_speed)
     one.add_argument("part", choices=["small", "rows", "columns", "same", "all"], nargs="?", default="all")
     one.add_argument("--most-rows", type=int, default=1_000_000)
-    one = part("rivals", run_rivals)
-    one.add_argument("--seconds", type=float, default=5.0)
-    one.add_argument("--step", type=int, default=3)
     options = parser.parse_args()
     return int(options.work(options))
 

@@ -47,7 +47,7 @@ class Condition:
 
 CONDITIONS = (
     Condition("plain"),
-    Condition("20% of cells missing", missing=0.2),
+    Condition("10% of cells missing", missing=0.1, rows=300),
     Condition("negative values", look="negative"),
     Condition("zeros among operands", look="zeros"),
     Condition("target in 3 digits", digits=3),
