@@ -23,30 +23,54 @@ from inalu.tabular.rules import Rule, Rules, rules_of
 from inalu.tabular.table import Table, read_table
 
 TABLES = Path(__file__).parents[1] / "data" / "tables"
-NAMES = ("macrodata.csv", "us_marriages.csv", "us_employment.csv", "election.csv", "towny.csv")
+NAMES = (
+    "macrodata.csv",
+    "us_marriages.csv",
+    "us_employment.csv",
+    "election.csv",
+    "towny.csv",
+    "arbuthnot.csv",
+    "cells.csv",
+)
 STATED = {
     'gross "x"': "net + `tax 'n`",
     "each": '1000 * `gross "x"` / `=people`',
     "balance": "`balance[-1]` + paid",
+    "so far": "`cumsum(paid)`",
+    "weight": "`=people` / (`tax 'n` / 100) ** 2",
+    "growth": "100 * (paid - `paid[-1]`) / `paid[-1]`",
     "net": '`gross "x"` - `tax \'n`',
 }
 
 
 def made() -> Table:
-    """A table with a relation of every kind, two broken rows and missing cells."""
+    """A table with a relation of every kind, two broken rows, missing cells and zero divisors."""
     rng = np.random.default_rng(9)
     rows = 120
     net = np.round(rng.uniform(5, 900, rows), 2)
     tax = np.round(rng.uniform(1, 90, rows), 2)
     gross = np.round(net + tax, 2)
     people = rng.integers(1, 400, rows).astype(float)
-    each = np.round(1000 * gross / people, 1)
+    people[[7, 70]] = 0
+    with np.errstate(divide="ignore"):
+        each = np.where(people > 0, np.round(1000 * gross / people, 1), np.nan)
+    weight = np.round(people / (tax / 100) ** 2, 1)
     paid = rng.integers(-500, 900, rows).astype(float)
+    paid[30] = 0
+    before = np.concatenate([[np.nan], paid[:-1]])
+    growth = np.round(100 * (paid - before) / np.where(before == 0, np.nan, before), 2)
     balance = 5000 + np.cumsum(paid)
     gross[[10, 40]] += 0.37
     net[[20, 60]] = np.nan
     columns = {"net": net, "tax 'n": tax, 'gross "x"': gross, "=people": people, "each": each}
-    return Table.from_columns(columns | {"paid": paid, "balance": balance}, name="made")
+    columns |= {
+        "paid": paid,
+        "balance": balance,
+        "so far": np.cumsum(paid),
+        "weight": weight,
+        "growth": growth,
+    }
+    return Table.from_columns(columns, name="made")
 
 
 def cases() -> list[tuple[Table, Audit]]:
