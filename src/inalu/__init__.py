@@ -5,7 +5,6 @@ Every public name is imported when it is first used, so that ``import inalu`` co
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -93,7 +92,9 @@ def __getattr__(name: str) -> Any:
         return _version()
     if name not in _PUBLIC:
         raise AttributeError(f"module 'inalu' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_PUBLIC[name]), name)
+    from inalu.errors import load
+
+    value = getattr(load(_PUBLIC[name]), name)
     globals()[name] = value
     return value
 

@@ -10,6 +10,12 @@ import importlib
 from collections.abc import Iterable
 from types import ModuleType
 
+# Which extra brings a package that is not always there.
+EXTRAS = {
+    "torch": "torch", "sklearn": "sklearn", "pandas": "sklearn", "matplotlib": "report", "sympy": "export",
+    "safetensors": "export", "onnx": "export", "onnxscript": "export", "onnxruntime": "export",
+}  # fmt: skip
+
 
 class InaluError(Exception):
     """The base of every exception that inalu raises on purpose."""
@@ -74,8 +80,29 @@ def require_extra(module: str, extra: str) -> ModuleType:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         # A package that is installed but broken must not be reported as missing.
-        if (error.name or "").partition(".")[0] != module.partition(".")[0]:
-            raise
         name = module.partition(".")[0]
-        message = f"this needs {name}, which is not installed: pip install 'inalu[{extra}]'"
-        raise MissingExtra(message, name=name) from None
+        if (error.name or "").partition(".")[0] != name:
+            raise
+        raise _missing(name, extra) from None
+
+
+def load(module: str) -> ModuleType:
+    """Import one of our own modules; an optional package that it misses is reported as by `require_extra`.
+
+    Raises
+    ------
+    MissingExtra
+        When a package of ``EXTRAS`` is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        name = (error.name or "").partition(".")[0]
+        if name not in EXTRAS:
+            raise
+        raise _missing(name, EXTRAS[name]) from None
+
+
+def _missing(name: str, extra: str) -> MissingExtra:
+    message = f"this needs {name}, which is not installed: pip install 'inalu[{extra}]'"
+    return MissingExtra(message, name=name)

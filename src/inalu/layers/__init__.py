@@ -5,10 +5,9 @@ Every name is imported when it is first used: ``inalu.layers.laws`` costs no tor
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
-from inalu.errors import require_extra
+from inalu.errors import load
 
 _PUBLIC = {
     "ArithmeticLayer": "inalu.layers.base",
@@ -30,8 +29,7 @@ __all__ = sorted(_PUBLIC)
 def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module 'inalu.layers' has no attribute {name!r}")
-    require_extra("torch", "torch")
-    value = getattr(importlib.import_module(_PUBLIC[name]), name)
+    value = getattr(load(_PUBLIC[name]), name)
     globals()[name] = value
     return value
 

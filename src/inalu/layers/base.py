@@ -6,6 +6,7 @@ A new cell subclasses `ArithmeticLayer`; docs/extending.md goes through one step
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import NamedTuple, Self
 
 import torch
@@ -31,7 +32,8 @@ class Snapped(NamedTuple):
 class ArithmeticLayer(nn.Module):
     """The base of all cells: ``[..., in_features]`` → ``[..., out_features]``.
 
-    A cell defines `compute` and `effective_weights`, and `snapped` and `formulas` if it can be made exact.
+    A cell calls `make_parameters` and defines `compute` and `effective_weights`; and `make_exact` and
+    `formulas` if it can be made exact.
 
     Raises
     ------
@@ -51,6 +53,19 @@ class ArithmeticLayer(nn.Module):
         self.in_features = in_features
         self.out_features = out_features
         self.law = resolve_law(law)
+
+    def make_parameters(
+        self,
+        *,
+        generator: torch.Generator | None = None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        **shapes: tuple[int, ...],
+    ) -> None:
+        """Register parameters of these shapes under their names, in this order, and draw their values."""
+        for name, shape in shapes.items():
+            setattr(self, name, nn.Parameter(torch.empty(shape, device=device, dtype=dtype)))
+        self.reset_parameters(generator=generator)
 
     def compute(self, x: Tensor) -> Tensor:
         """Return the outputs [B, O] of rows x [B, I]."""
@@ -109,9 +124,16 @@ class ArithmeticLayer(nn.Module):
         """Return the regulariser's terms, one tensor a parameter; they are 0 where a weight is exact."""
         return [F.regularization(parameter, t) for parameter in self.parameters()]
 
+    def make_exact(self) -> None:
+        """Move the parameters to where the effective weights are exactly their nearest of -1, 0 and 1."""
+        raise InvalidArgument(f"{type(self).__name__} cannot be snapped: it has no method make_exact().")
+
+    @torch.no_grad()
     def snapped(self, x: Tensor | None = None) -> Snapped:
         """Return an exact copy; rows x [B, I] are for a gate that looks at its input."""
-        raise InvalidArgument(f"{type(self).__name__} cannot be snapped: it has no method snapped().")
+        layer = deepcopy(self)
+        layer.make_exact()
+        return Snapped(layer, 0.0)
 
     def formulas(self, inputs: Sequence[Expression]) -> list[Expression]:
         """Return one expression an output, of a layer that is exact."""
@@ -120,11 +142,6 @@ class ArithmeticLayer(nn.Module):
     def extra_repr(self) -> str:
         """Return the sizes and options, as they would be typed."""
         return f"{self.in_features}, {self.out_features}"
-
-
-def empty(*shape: int, device: torch.device | str | None, dtype: torch.dtype | None) -> nn.Parameter:
-    """Return a parameter whose values are still to be drawn."""
-    return nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
 
 
 @torch.no_grad()

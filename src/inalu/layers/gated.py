@@ -13,7 +13,7 @@ from torch import Tensor
 from inalu.errors import invalid
 from inalu.expression import Expression
 from inalu.layers import functional as F
-from inalu.layers.base import FAR, ArithmeticLayer, Snapped, empty, majority, snap_weights
+from inalu.layers.base import FAR, ArithmeticLayer, Snapped, majority, snap_weights
 from inalu.layers.formulas import exact_columns, signed_product, signed_sum
 
 Path = Callable[[Tensor, Tensor], Tensor]
@@ -35,7 +35,7 @@ def check_epsilon(epsilon: float) -> float:
 class GatedLayer(ArithmeticLayer):
     """``y = g·a + (1 - g)·m``: a summative path, a multiplicative path and a gate.
 
-    A subclass sets ``epsilon`` and ``multiply``, and calls `make_parameters`.
+    A subclass sets ``epsilon`` and ``multiply``, and calls `make_paths`.
     """
 
     weights: Weights
@@ -44,7 +44,7 @@ class GatedLayer(ArithmeticLayer):
     epsilon: float
     G: Tensor
 
-    def make_parameters(
+    def make_paths(
         self,
         weights: Weights,
         gate: Gate,
@@ -56,15 +56,12 @@ class GatedLayer(ArithmeticLayer):
         """Create the parameters for these options and draw their values."""
         self.weights, self.gate = weights, gate
         paths = ("",) if weights == "shared" else ("_a", "_m")
-        size = (self.in_features, self.out_features)
-        for path in paths:
-            setattr(self, f"W_hat{path}", empty(*size, device=device, dtype=dtype))
-            setattr(self, f"M_hat{path}", empty(*size, device=device, dtype=dtype))
-        shapes = {"constant": size[1:], "vector": (size[0], 1), "matrix": size}
-        self.G = empty(*shapes[gate], device=device, dtype=dtype)
-        self._gate: Path = _constant_gate if gate == "constant" else F.input_gate
         self._pairs = [(f"W_hat{path}", f"M_hat{path}") for path in paths]
-        self.reset_parameters(generator=generator)
+        self._gate: Path = _constant_gate if gate == "constant" else F.input_gate
+        size = (self.in_features, self.out_features)
+        shapes: dict[str, tuple[int, ...]] = {name: size for pair in self._pairs for name in pair}
+        shapes["G"] = {"constant": size[1:], "vector": (size[0], 1), "matrix": size}[gate]
+        self.make_parameters(**shapes, generator=generator, device=device, dtype=dtype)
 
     def paths(self) -> list[Tensor]:
         """Return the weights of the summative and of the multiplicative path, one tensor if shared."""

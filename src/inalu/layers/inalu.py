@@ -111,7 +111,7 @@ class INALU(GatedLayer):
         self.omega = None if omega is None else float(omega)
         self.sign = sign
         self.multiply = _multiplicative_path(self.epsilon, self.omega, sign)
-        self.make_parameters(weights, gate, generator=generator, device=device, dtype=dtype)
+        self.make_paths(weights, gate, generator=generator, device=device, dtype=dtype)
 
     def with_constant_gate(self) -> GatedLayer:
         """Return a copy whose gate does not look at the input; its G [O] is still to be set."""

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from copy import deepcopy
-
 import torch
 from torch import Tensor
 
-from inalu.expression import Expression
 from inalu.layers import functional as F
-from inalu.layers.base import ArithmeticLayer, Snapped, empty, snap_weights
-from inalu.layers.formulas import exact_columns, signed_sum
+from inalu.layers.base import snap_weights
 from inalu.layers.laws import Law
+from inalu.layers.summative import SummativeLayer
 
 
-class NAC(ArithmeticLayer):
+class NAC(SummativeLayer):
     """Sums and differences of inputs: ``y = x W`` with ``W = tanh(W_hat) ⊙ σ(M_hat)``.
 
     Parameters
@@ -46,6 +42,9 @@ class NAC(ArithmeticLayer):
     torch.Size([5, 2])
     """
 
+    W_hat: Tensor
+    M_hat: Tensor
+
     def __init__(
         self,
         in_features: int,
@@ -57,26 +56,13 @@ class NAC(ArithmeticLayer):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(in_features, out_features, law=law)
-        self.W_hat = empty(in_features, out_features, device=device, dtype=dtype)
-        self.M_hat = empty(in_features, out_features, device=device, dtype=dtype)
-        self.reset_parameters(generator=generator)
-
-    def compute(self, x: Tensor) -> Tensor:
-        """Return x W."""
-        return F.summative(x, F.weights(self.W_hat, self.M_hat))
+        size = (in_features, out_features)
+        self.make_parameters(W_hat=size, M_hat=size, generator=generator, device=device, dtype=dtype)
 
     def effective_weights(self) -> dict[str, Tensor]:
         """Return W."""
         return {"W": F.weights(self.W_hat, self.M_hat)}
 
-    def snapped(self, x: Tensor | None = None) -> Snapped:
-        """Return a copy whose weights are exactly -1, 0 or 1."""
-        layer = deepcopy(self)
-        snap_weights(layer.W_hat, layer.M_hat)
-        return Snapped(layer, 0.0)
-
-    def formulas(self, inputs: Sequence[Expression]) -> list[Expression]:
-        """Return the sums that the outputs are."""
-        return [
-            signed_sum(inputs, column) for column in exact_columns(self.effective_weights()["W"].tolist())
-        ]
+    def make_exact(self) -> None:
+        """Make W its nearest of -1, 0 and 1."""
+        snap_weights(self.W_hat, self.M_hat)

@@ -72,7 +72,7 @@ class NALU(GatedLayer):
         self.epsilon = check_epsilon(epsilon)
         super().__init__(in_features, out_features, law=law)
         self.multiply = partial(F.multiplicative, epsilon=self.epsilon)
-        self.make_parameters("shared", gate, generator=generator, device=device, dtype=dtype)
+        self.make_paths("shared", gate, generator=generator, device=device, dtype=dtype)
 
     def with_constant_gate(self) -> GatedLayer:
         """Return an INALU without its improvements: NALU with a constant gate."""

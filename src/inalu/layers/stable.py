@@ -235,6 +235,25 @@ class _Product(Formula):
         return saturate_gradient_(d * s), saturate_gradient_(d * m)
 
 
+class _Bounded(Formula):
+    """clamp(w, low, high); the gradient is 0 only where a step against it would lead further out."""
+
+    @staticmethod
+    def forward(w: Tensor, low: float, high: float) -> Tensor:
+        return w.clamp(low, high)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, float, float], output: Tensor) -> None:
+        ctx.save_for_backward(inputs[0])
+        ctx.bounds = inputs[1:]
+
+    @staticmethod
+    def backward(ctx: Any, d: Tensor) -> tuple[Tensor, None, None]:
+        (w,), (low, high) = ctx.saved_tensors, ctx.bounds
+        outward = ((w > high) & (d < 0)) | ((w < low) & (d > 0))
+        return d * ~outward, None, None
+
+
 def matmul(a: Tensor, b: Tensor) -> Tensor:
     """Return ``a @ b`` for a [B, I] and b [I, O], never NaN for finite inputs, in full precision."""
     return apply(_Matmul, a, b)
@@ -260,3 +279,12 @@ def mix(g: Tensor, a: Tensor, m: Tensor) -> Tensor:
 def product(m: Tensor, s: Tensor) -> Tensor:
     """Return m * s, both [B, O]."""
     return apply(_Product, m, s)
+
+
+def bounded(w: Tensor, low: float, high: float) -> Tensor:
+    """Return clamp(w, low, high) for weights that may be pulled back from beyond a bound, and not pushed on.
+
+    Articles with linear weights cut them back after each step. For an optimizer that is not ours this is the
+    same, but for what its momentum carries beyond the bound meanwhile.
+    """
+    return apply(_Bounded, w, low, high)
