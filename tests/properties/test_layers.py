@@ -11,6 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 from inalu import INALU, NALU
 from inalu.layers import stable
+from inalu.layers.sign import sign_product
 
 LARGEST = float(np.finfo(np.float32).max)
 # Any finite number, and often the ones where something breaks.
@@ -66,6 +67,38 @@ def test_matmul_saturates_instead_of_overflowing(data, rows, inner, columns):
         allowed = 1e-5 * terms + 1e-29 * a.abs().amax() * b.abs().amax() + 1e-37
         error = (product.double() - truth.clamp(-LARGEST, LARGEST)).abs()
         assert bool((error <= allowed).all())
+
+
+# (a, b, g) [20, 20] each → a result; the sign vector's weights serve for negative inputs and for zeros.
+OPERATIONS = {
+    "matmul": (1, lambda a, b, g: stable.matmul(a, b.mT)),
+    "log": (1, lambda a, b, g: stable.log_magnitude(a, 1e-7)),
+    "exp": (1, lambda a, b, g: stable.exp_below(a, 20.0)),
+    "mix": (1, lambda a, b, g: stable.mix(g.sigmoid(), a, b)),
+    "mix with a gate a row": (1, lambda a, b, g: stable.mix(g.sigmoid()[:, :1], a, b)),
+    "mix with one gate": (1, lambda a, b, g: stable.mix(g.sigmoid()[0], a, b)),
+    "product": (1, lambda a, b, g: stable.product(a.clamp(-5e8, 5e8), b.clamp(-1, 1))),
+    "sign": (3, lambda a, b, g: sign_product(a, b.clamp(-1, 1))),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_a_gradient_ends_at_an_eighth_of_the_largest_number(name):
+    eighths, call = OPERATIONS[name]
+    # Many rows, so that sums over them overflow as well; and numbers whose exp is large and not clipped.
+    values = torch.tensor([LARGEST, -LARGEST, 19.9, 1e-6, -1e-6, 1.0, -1.0, 0.5000001, 0.4, 0.0])
+    generator = torch.Generator().manual_seed(0)
+    for kinds in (10, 8, 7, 1) * 5:
+        a, b, g = (
+            values[torch.randint(kinds, (20, 20), generator=generator)].requires_grad_() for _ in range(3)
+        )
+        y = call(a, b, g)
+        cotangent = torch.full_like(y, LARGEST) * torch.randn(y.shape, generator=generator).sign()
+        if kinds < 8:
+            cotangent = cotangent.abs()
+        assert finite(y)
+        for gradient in torch.autograd.grad(y, [a, b, g], cotangent, materialize_grads=True):
+            assert float(gradient.abs().max()) <= eighths * LARGEST / 8
 
 
 def test_the_papers_example_overflows_the_original_and_not_inalu():
