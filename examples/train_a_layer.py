@@ -16,7 +16,16 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from inalu import INALU, Discretize, Expression, Reinitialize, discreteness, expression, parameter_groups, snap
+from inalu import (
+    INALU,
+    Discretize,
+    Expression,
+    Reinitialize,
+    discreteness,
+    expression,
+    parameter_groups,
+    snap,
+)
 
 NAMES = ["price", "quantity", "weight", "age"]
 STEPS = 2000
@@ -81,7 +90,7 @@ def polish(network: nn.Module, x: Tensor, y: Tensor) -> None:
     optimizer.step(closure)
     with torch.no_grad():
         for parameter in rest:
-            parameter.copy_(parameter.round(decimals=4))
+            parameter.copy_(parameter.round(decimals=3))
 
 
 def error(network: nn.Module, x: Tensor, y: Tensor) -> float:

@@ -1,9 +1,9 @@
 """The rooms and their order, the front door, and what it costs to open it."""
 
 import ast
+import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -90,17 +90,19 @@ def test_import_is_cheap():
     heavy = {"torch", "numba", "sklearn", "pandas", "matplotlib", "openpyxl", "rich"}
     loaded = run_python("import sys, inalu; print(*sys.modules)").split()
     assert not heavy & set(loaded)
-    code = "import time; start = time.perf_counter(); import inalu; print(time.perf_counter() - start)"
+    # Seconds of the processor: what other programs do meanwhile is not the import's.
+    code = "import time; start = time.process_time(); import inalu; print(time.process_time() - start)"
     assert min(float(run_python(code)) for _ in range(3)) < 0.2
 
 
 def test_help_is_fast():
     def seconds() -> float:
-        start = time.perf_counter()
+        before = os.times()
         subprocess.run([sys.executable, "-m", "inalu", "--help"], capture_output=True, check=True)
-        return time.perf_counter() - start
+        after = os.times()
+        return after.children_user + after.children_system - before.children_user - before.children_system
 
-    # The interpreter's own start is in it.
+    # Of the processor, as above; the interpreter's own start is in it.
     assert min(seconds() for _ in range(5)) < 0.4
 
 
