@@ -1,8 +1,8 @@
 """Train an INALU inside a larger network, in plain PyTorch, and read what it found.
 
 The total of an order is to be predicted from four columns: 1.19 · price · quantity + 0.5 · weight + 4.9, and the
-customer's age, which plays no part. An INALU looks at the columns, and a Linear layer at what it says and at the
-columns themselves. Beside it a network of Linear layers with eight times its parameters is trained on the same
+customer's rating, which plays no part. An INALU looks at the columns, and a Linear layer at what it says and at the
+columns themselves. Beside it a network of Linear layers with sixteen times its parameters is trained on the same
 rows. Both fit; then prices and quantities become a hundred times larger.
 
     python examples/train_a_layer.py [SEED]
@@ -27,7 +27,7 @@ from inalu import (
     snap,
 )
 
-NAMES = ["price", "quantity", "weight", "age"]
+NAMES = ["price", "quantity", "weight", "rating"]
 STEPS = 2000
 RATE = 0.02
 
@@ -50,8 +50,8 @@ class Beside(nn.Module):
 
 def orders(rows: int, largest: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Return columns [B, 4] and totals [B, 1]; price and quantity are at most ``largest``."""
-    low = torch.tensor([0.05 * largest, 0.05 * largest, 0.5, 18.0])
-    high = torch.tensor([largest, largest, 5.0, 90.0])
+    low = torch.tensor([0.05 * largest, 0.05 * largest, 0.5, 1.0])
+    high = torch.tensor([largest, largest, 5.0, 9.0])
     x = low + (high - low) * torch.rand(rows, 4, generator=generator)
     return x, (1.19 * x[:, 0] * x[:, 1] + 0.5 * x[:, 2] + 4.9)[:, None]
 
@@ -105,7 +105,7 @@ def main(seed: int) -> dict[str, tuple[float, float]]:
     torch.manual_seed(seed)
     near, far = orders(2000, 10.0, generator), orders(2000, 1000.0, generator)
     arithmetic = nn.Sequential(Beside(INALU(4, 1, generator=generator)), nn.Linear(5, 1))
-    linear = nn.Sequential(nn.Linear(4, 12), nn.ReLU(), nn.Linear(12, 8), nn.ReLU(), nn.Linear(8, 1))
+    linear = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 1))
     train(arithmetic, *near, cells=True, generator=generator)
     train(linear, *near, cells=False, generator=generator)
     print(f"discreteness: {discreteness(arithmetic):.3f}")

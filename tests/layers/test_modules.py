@@ -8,6 +8,8 @@ import pickle
 import pytest
 import torch
 from torch import nn
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from inalu import INALU, NAC, NALU, InvalidArgument
 from inalu.layers.laws import Law, Normal
@@ -59,6 +61,40 @@ def test_every_parameter_is_trained(cell, options):
     layer = make(cell, options)
     layer(rows(8, 3)).square().sum().backward()
     assert all(p.grad is not None and p.grad.abs().min() > 0 for p in layer.parameters())
+
+
+class Largest(TorchDispatchMode):
+    """Notes the most elements of any tensor that an operation returns."""
+
+    def __init__(self):
+        super().__init__()
+        self.elements = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        for t in pytree.tree_leaves(result):
+            if isinstance(t, torch.Tensor):
+                self.elements = max(self.elements, t.numel())
+        return result
+
+
+@each_cell
+@pytest.mark.parametrize("mapped", [False, True], ids=["eager", "mapped"])
+def test_no_tensor_grows_with_rows_inputs_and_outputs(cell, options, mapped):
+    sizes = b, i, o = 24, 20, 16
+    layer = cell(i, o, law="uniform2", generator=seeded(0), **options)
+    with torch.no_grad():
+        # Zeros among factors and inputs, so that the rare paths run too.
+        for name, p in layer.named_parameters():
+            p[0] = 1000.0 if name != "G" else 0.0
+    x = rows(b, i) * (rows(b, i) > -0.5)
+    x.requires_grad_()
+    with Largest() as largest:
+        y = torch.func.vmap(layer)(x[None])[0] if mapped else layer(x)
+        torch.autograd.grad(y.sum(), [x, *layer.parameters()], materialize_grads=True)
+    # Two masks of the inputs stand side by side, and so do their factors.
+    assert largest.elements <= 2 * max(b * i, i * o, b * o)
+    assert 2 * max(b * i, i * o, b * o) < b * i * o / 5, sizes
 
 
 @each_cell

@@ -69,6 +69,17 @@ def test_matmul_saturates_instead_of_overflowing(data, rows, inner, columns):
         assert bool((error <= allowed).all())
 
 
+def test_matmul_scales_no_more_than_it_must():
+    # Terms that cancel, and of which three in a row overflow.
+    a = torch.full((1, 8), 2.0**64)
+    b = torch.tensor([1.0, 1, 1, 1, -1, -1, -1, -1])[:, None] * 1.5 * 2.0**62
+    assert stable.matmul(a, b).item() == 0.0
+    assert stable._scaled_product(a, b).item() == 0.0
+    # A small entry beside one that meets nothing: scaling its row as well would leave it two digits.
+    row, column = torch.tensor([[1.0, 1e-20]]), torch.tensor([[0.0], [3e38]])
+    torch.testing.assert_close(stable._scaled_product(row, column), torch.tensor([[3e18]]))
+
+
 # (a, b, g) [20, 20] each → a result; the sign vector's weights serve for negative inputs and for zeros.
 OPERATIONS = {
     "matmul": (1, lambda a, b, g: stable.matmul(a, b.mT)),
@@ -129,3 +140,5 @@ def test_half_precision_counts_signs_right(dtype):
     y = layer(-torch.ones(1, 301, dtype=dtype))
     assert y.dtype == dtype
     assert y.item() == -1.0
+    # exp(ω) is beyond float16: the largest number stands for what is.
+    assert finite(layer(torch.full((1, 301), -300.0, dtype=dtype)))
