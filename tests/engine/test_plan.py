@@ -7,6 +7,7 @@ import inalu
 from inalu.engine.network import Network
 from inalu.engine.plan import ArraySource, Member, Plan, TaskSource
 from inalu.engine.recipe import PAPER, ROBUST
+from inalu.errors import InvalidArgument
 from inalu.tasks import parse_task
 
 X, Y = np.arange(12.0).reshape(6, 2), np.arange(6.0)
@@ -96,3 +97,12 @@ def test_no_two_tasks_share_their_starts():
 def test_steps_count_the_smaller_last_batch():
     member = Member(network=NETWORK, source=ArraySource(np.ones((130, 2)), np.ones(130)))
     assert Plan(members=[member], recipe=PAPER.but(epochs=3, batch=64)).steps(member) == 9
+
+
+def test_sharpness_belongs_to_the_loss_of_paths_and_leaves_old_keys_alone():
+    with pytest.raises(InvalidArgument, match="sharpness must be 1 but for the loss 'paths'"):
+        PAPER.but(sharpness=2.0)
+    with pytest.raises(InvalidArgument, match="sharpness must be finite and positive"):
+        PAPER.but(loss="paths", sharpness=0.0)
+    assert "sharpness" not in PAPER.to_json()
+    assert PAPER.but(loss="paths", sharpness=2.0).to_json()["sharpness"] == 2.0

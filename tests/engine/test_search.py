@@ -8,7 +8,7 @@ from inalu.engine.discrete import snap_network
 from inalu.engine.network import Network
 from inalu.engine.plan import ArraySource, Rows, TaskSource
 from inalu.engine.recipe import PAPER, ROBUST, WARM, Search, Stage
-from inalu.engine.search import EXACT, Problem, judge, learn, make_exact, solve
+from inalu.engine.search import EXACT, Problem, _at_most, _Search, judge, learn, make_exact, solve
 from inalu.errors import InvalidArgument, InvalidData
 from inalu.tasks import parse_task
 
@@ -118,6 +118,29 @@ def test_rows_are_counted_and_within_the_paper_budget():
         judged = 5 * search.judge_rows
         assert sum(s.starts * (s.rows + judged) for s in search.one_layer) <= 6_400_000
         assert sum(s.starts * (s.rows + judged) for s in search.deeper) <= 64_000_000
+
+
+@pytest.mark.parametrize("rows", [300, 5_000, 64_000, 250_000, 700_000, 2_000_000])
+def test_the_budget_holds_for_any_number_of_rows(rows):
+    source = ArraySource(*data(lambda x: x[:, 0] * x[:, 1], rows=rows))
+    for network, most in ((ONE, 6_400_000), (Network("inalu-independent", (3, 2, 1)), 64_000_000)):
+        search = _Search(Problem(network=network, source=source), ROBUST)
+        assert most // 3 < search.rows_ahead() <= most
+        for wave in range(len(search.stages)):
+            search.wave = wave
+            stage = search.stage()
+            trained = [_at_most(source, stage.rows).shape[0]] * stage.starts
+            counted = search.wave_rows(stage) - 5 * len(search.judged.x) * stage.starts
+            assert counted == stage.recipe.epochs * sum(trained)
+
+
+def test_more_rows_than_a_start_may_use_are_taken_evenly():
+    source = ArraySource(np.arange(10.0)[:, None], np.arange(10.0))
+    assert _at_most(source, 10) is source
+    few = _at_most(source, 4)
+    assert few.load().x.ravel().tolist() == [0, 3, 6, 9]
+    assert few.shape == (4, 1, 1)
+    assert few.text == source.text
 
 
 def test_robust_looks_at_nothing_but_the_training_rows():

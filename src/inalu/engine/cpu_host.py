@@ -227,11 +227,11 @@ class Tiles(NamedTuple):
 
 
 def loss_weights(recipe: Recipe, y: Array) -> Array:
-    """The weight of each term of the ``scaled`` loss, [B, O], in float64."""
+    """The weight of each term of the losses that have one, [B, O], in float64."""
     values = y.astype(np.float64)
     scale = np.median(np.abs(values), axis=0) ** 2 + values**2
     # An output that is zero in most rows has no unit where it is zero.
-    return 1.0 / np.where(scale > 0, scale, 1.0)
+    return recipe.sharpness / np.where(scale > 0, scale, 1.0)
 
 
 def aligned(array: NDArray[Any]) -> NDArray[Any]:

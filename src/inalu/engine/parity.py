@@ -79,6 +79,7 @@ OPTIONS: dict[str, Recipe] = {
     "scaled loss": _BARE.but(loss="scaled"),
     "sampson loss": _BARE.but(loss="sampson"),
     "paths loss": _BARE.but(loss="paths"),
+    "sharp paths loss": _BARE.but(loss="paths", sharpness=30.0),
     "alternation": _BARE.but(alternation=Alternation(period=5, weights=3)),
     "regulariser": _BARE.but(regularization=_PULL),
     "regulariser from the start": _BARE.but(regularization=Regularization(after_epochs=0, below=1e9)),

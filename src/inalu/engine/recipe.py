@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from inalu.errors import check_choice, invalid
-from inalu.layers.laws import LAWS, Law, Normal, Signs
+from inalu.layers.laws import LAWS, Law, Normal
 
 
 def _positive(owner: str, value: object, *names: str, zero: bool = False) -> None:
@@ -183,6 +183,9 @@ class Recipe:
         ``paths``: each path of the last layer is fitted for itself, weighted by its gate:
         g·log(1 + u_a) + (1 - g)·log(1 + u_m) with u_a = (a - y)² / (median|y|² + y²) and
         u_m = (z - log max(|y|, ε))²·y² / (median|y|² + y²), z the sum in log space, without bound or sign.
+    sharpness
+        Of the loss ``paths``: the factor of u_a and u_m. Where it is large, a row far off weighs little, so
+        that gross errors cannot pull weights from where most rows want them.
     optimizer, decay
         The optimizer with its constants; the learning rate over time (None: constant).
     batch, epochs
@@ -198,6 +201,7 @@ class Recipe:
 
     name: str
     loss: Literal["mse", "scaled", "sampson", "paths"] = "mse"
+    sharpness: float = 1.0
     optimizer: Adam | RMSProp = Adam()
     decay: Decay | None = None
     batch: int = 64
@@ -216,6 +220,9 @@ class Recipe:
                 raise invalid(f"Recipe.{name}", "must be a positive integer", value)
         if self.clip is not None and not self.clip > 0:
             raise invalid("Recipe.clip", "must be positive or None", self.clip)
+        _positive("Recipe", self, "sharpness")
+        if self.sharpness != 1 and self.loss != "paths":
+            raise invalid("Recipe.sharpness", "must be 1 but for the loss 'paths'", self.sharpness)
 
     def but(self, **changes: Any) -> Recipe:
         """Return this recipe with some fields changed.
@@ -239,6 +246,9 @@ class Recipe:
         tree = asdict(self)
         tree["optimizer"] = {"kind": type(self.optimizer).__name__, **tree["optimizer"]}
         tree["law"] = str(self.law)
+        if self.sharpness == 1:
+            # So that records made before there was any other keep their keys.
+            del tree["sharpness"]
         if self.reinitialization is not None:
             tree["reinitialization"]["law"] = str(self.reinitialization.law)
         return tree
@@ -334,15 +344,30 @@ _PATHS = Recipe(
     reinitialization=None,
 )
 _SAMPSON = _PATHS.but(name="ROBUST sampson", loss="sampson", optimizer=Adam(learning_rate=3e-3))
-_SUM_FIRST, _PRODUCT_FIRST = Law.around(2, -1, 1, std=0.1), Law.around(-2, -1, 1, std=0.1)
-_MIXED = Law(G=Signs(2, 0.1), M_hat=Normal(-1, 1), W_hat=Normal(0, 1))
+
+
+def _leaning(gate: float, weights: Normal, m_hat: Normal, sharpness: float = 1.0) -> Stage:
+    """A start of one layer whose gate leans to the sum (positive) or the product."""
+    law = Law(G=Normal(gate, 0.1), M_hat=m_hat, W_hat=weights)
+    return Stage(recipe=_PATHS.but(law=law, sharpness=sharpness), rows=640_000)
+
+
+_NARROW, _WIDE = (Normal(1, 0.1), Normal(-1, 0.1)), (Normal(0, 1), Normal(-1, 1))
 
 ROBUST = Search(
     name="ROBUST",
     one_layer=(
-        Stage(recipe=_PATHS.but(law=_SUM_FIRST), rows=640_000),
-        Stage(recipe=_PATHS.but(law=_PRODUCT_FIRST), rows=640_000),
-        *(Stage(recipe=_PATHS.but(law=_MIXED), rows=640_000) for _ in range(7)),
+        _leaning(2, *_NARROW),
+        _leaning(-2, *_NARROW),
+        # Far to one side, since shared weights cannot serve both paths at once.
+        _leaning(6, *_WIDE),
+        _leaning(-6, *_WIDE),
+        # Sharper from here, for rows with gross errors.
+        _leaning(6, *_WIDE, sharpness=10),
+        _leaning(-6, *_WIDE, sharpness=10),
+        _leaning(6, *_WIDE, sharpness=100),
+        _leaning(-6, *_WIDE, sharpness=100),
+        _leaning(6, *_WIDE, sharpness=10),
     ),
     deeper=(
         Stage(recipe=_SAMPSON, rows=640_000),

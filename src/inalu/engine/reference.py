@@ -237,7 +237,7 @@ def training_rows(recipe: Recipe, source: Source, dtype: str) -> TrainingRows:
         values = y.astype(np.float64)
         scale = np.median(np.abs(values), axis=0) ** 2 + values**2
         # An output that is zero in most rows has no unit where it is zero.
-        weight = 1.0 / np.where(scale > 0, scale, 1.0)
+        weight = recipe.sharpness / np.where(scale > 0, scale, 1.0)
     return TrainingRows(*(np.array(rows, dtype=dtype, order="C") for rows in (x, y, weight)))
 
 

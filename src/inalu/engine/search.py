@@ -258,6 +258,40 @@ def _best_gates(network: Network, parameters: Array, rows: Rows, rounding: Round
     return Exact(exact, snapped, float(errors.mean()))
 
 
+def _spread(values: Array, count: int) -> Array:
+    """At most ``count`` rows, evenly spread: the first ones of a sorted table are not like the others."""
+    return values[:: max(1, len(values) // count)][:count]
+
+
+@dataclass(frozen=True)
+class _Every:
+    """Every n-th row of a source."""
+
+    source: Source
+    step: int
+
+    @property
+    def text(self) -> str:
+        return self.source.text
+
+    @property
+    def x_key(self) -> Hashable:
+        return self.source.x_key, self.step
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        rows, inputs, outputs = self.source.shape
+        return -(-rows // self.step), inputs, outputs
+
+    def load(self) -> Rows:
+        return Rows(*(part[:: self.step] for part in self.source.load()))
+
+
+def _at_most(source: Source, rows: int) -> Source:
+    """The source, or so many of its rows that one pass over them is within ``rows``."""
+    return source if source.shape[0] <= rows else _Every(source, -(-source.shape[0] // rows))
+
+
 # Passes of the judged rows through a network: the soft one, and two roundings with two sides of the gate.
 _JUDGE_PASSES = 5
 
@@ -275,7 +309,7 @@ class _Search:
         self.base: Array | None = None
         source = problem.source
         # Copies, so that the whole training set is not kept.
-        self.judged = Rows(*(part[: search.judge_rows].copy() for part in source.load()))
+        self.judged = Rows(*(_spread(part, search.judge_rows).copy() for part in source.load()))
         # Checked here, so that a wrong problem raises before any work is done.
         Plan(members=[self._member(0)], recipe=self._fitted(self.stages[0]).recipe)
 
@@ -299,31 +333,33 @@ class _Search:
         return self._fitted(self.stages[self.wave])
 
     def _fitted(self, stage: Stage) -> Stage:
-        epochs = max(1, round(stage.rows / self.problem.source.shape[0]))
+        # Never more rows than the stage has, since what it may use is a part of a budget.
+        epochs = max(1, stage.rows // self.problem.source.shape[0])
         return replace(stage, recipe=stage.recipe.but(epochs=epochs))
 
     def _passed(self, stage: Stage) -> int:
-        return stage.recipe.epochs * self.problem.source.shape[0] + _JUDGE_PASSES * len(self.judged.x)
+        source = _at_most(self.problem.source, stage.rows)
+        return stage.recipe.epochs * source.shape[0] + _JUDGE_PASSES * len(self.judged.x)
 
-    def _member(self, start: int, **changes: Any) -> Member:
+    def _member(self, start: int, rows: int | None = None, **changes: Any) -> Member:
         problem = self.problem
+        source = problem.source if rows is None else _at_most(problem.source, rows)
         return Member(
-            network=problem.network, source=problem.source, seed=problem.seed, start=start, tag=problem.tag,
-            **changes,
-        )  # fmt: skip
+            network=problem.network, source=source, seed=problem.seed, start=start, tag=problem.tag, **changes
+        )
 
     def members(self, stage: Stage) -> list[Member]:
         """Return the members of the next wave."""
-        numbers = range(self.starts, self.starts + stage.starts)
+        numbers, rows = range(self.starts, self.starts + stage.starts), stage.rows
         if stage.draw == "last":
-            return [self._member(k, initial=self._redrawn(stage, k)) for k in numbers]
+            return [self._member(k, rows, initial=self._redrawn(stage, k)) for k in numbers]
         law = self.problem.law if self.starts == 0 else None
         if self.search.closed_form and self.starts == 0:
             from inalu.engine.closed_form import closed_form
 
             weights = closed_form(self.problem.network, self.problem.source.load())
-            return [self._member(k, initial=weights if k == 0 else None) for k in numbers]
-        return [self._member(k, law=law if k == 0 else None) for k in numbers]
+            return [self._member(k, rows, initial=weights if k == 0 else None) for k in numbers]
+        return [self._member(k, rows, law=law if k == 0 else None) for k in numbers]
 
     def _redrawn(self, stage: Stage, k: int) -> Array:
         """The latest whole start with its last layer drawn anew."""
