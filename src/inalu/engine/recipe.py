@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from inalu.errors import check_choice, invalid
-from inalu.layers.laws import LAWS, Law, Normal
+from inalu.layers.laws import LAWS, Law, Normal, Signs
 
 
 def _positive(owner: str, value: object, *names: str, zero: bool = False) -> None:
@@ -354,6 +354,13 @@ def _leaning(gate: float, weights: Normal, m_hat: Normal, sharpness: float = 1.0
 
 _NARROW, _WIDE = (Normal(1, 0.1), Normal(-1, 0.1)), (Normal(0, 1), Normal(-1, 1))
 
+_LONG = Stage(recipe=_SAMPSON, rows=640_000)
+_REDRAWN = Stage(recipe=_SAMPSON.but(law=LAWS["signs"]), rows=320_000, starts=4, draw="last")
+_QUICK = _SAMPSON.but(optimizer=Adam(learning_rate=1e-2))
+_GATES_OPEN = Law(G=Signs(3, 0.1), M_hat=Normal(-1, 1), W_hat=Normal(0, 1))
+_SHORT = Stage(recipe=_QUICK.but(law=_GATES_OPEN), rows=128_000, starts=30)
+_SHORT_WIDE = Stage(recipe=_QUICK.but(law=LAWS["wide"]), rows=128_000, starts=30)
+
 ROBUST = Search(
     name="ROBUST",
     one_layer=(
@@ -369,14 +376,9 @@ ROBUST = Search(
         _leaning(-6, *_WIDE, sharpness=100),
         _leaning(6, *_WIDE, sharpness=10),
     ),
-    deeper=(
-        Stage(recipe=_SAMPSON, rows=640_000),
-        *(
-            Stage(recipe=_SAMPSON.but(law=LAWS["signs"]), rows=320_000, starts=4, draw="last")
-            for _ in range(4)
-        ),
-    )
-    * 10,
+    # For many inputs first: long starts, each with four times four new last layers on what it learned below.
+    # Then for more depth: many short starts, one law in four of another kind.
+    deeper=(_LONG, *(_REDRAWN,) * 4) * 2 + (_SHORT, _SHORT, _SHORT, _SHORT_WIDE) * 3,
 )
 
 WARM = replace(ROBUST, name="WARM", closed_form=True)
