@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from inalu.expression import Column, Constant, Expression, Power, Product, Sum
 from inalu.tabular import constants
 from inalu.tabular.bounds import Prediction, predict
-from inalu.tabular.derived import Lookup
+from inalu.tabular.derived import Lookup, place
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -46,6 +46,9 @@ MOST_OUTSIDE = 0.23
 SURE_BITS_PER_ROW = 5.0
 SIMPLE_BITS = 12.0
 FEW_BROKEN = 0.02
+# The mean error of rounding may lie so far from zero, in windows, or so many standard errors.
+MOST_ONE_SIDED = 0.2
+_SURE_SIDE, _MOST_NEAR = 5.0, 3.0
 COARSE_BITS_PER_ROW = 4.0
 # Bits left after everything is paid; one finding in 2**bits candidates sets would be luck.
 THRESHOLD = 10.0
@@ -245,6 +248,7 @@ def measure(
     count or stand for 2.6. All readings are tried, and what saves most bits is taken; ``rounded`` fixes one.
     """
     prediction = predict(formula, lookup)
+    least = _usual_elsewhere(target, formula, lookup)
     checked = np.isfinite(target.values - prediction.value) & np.isfinite(prediction.radius)
     rows = max(int(checked.sum()), 1)
     weight = _independent_rows(formula, target, lookup, checked) / rows
@@ -260,7 +264,7 @@ def measure(
         del options["fractions"]
     best: Measure | None = None
     for reading, radius in options.items():
-        result = _weigh(target, prediction, checked, radius, reading, weight, paid)
+        result = _weigh(target, prediction, checked, radius, reading, weight, paid, least)
         if best is None or result.bits > best.bits + 1e-9:
             best = result
     assert best is not None
@@ -275,13 +279,14 @@ def _weigh(
     rounded: str,
     weight: float,
     paid: float,
+    least: float,
 ) -> Measure:
-    """The bits under one reading of the operands."""
+    """The bits under one reading of the operands; no row's chance is below ``least``."""
     residual = target.values - prediction.value
     tolerance = target.halves * (1 + 1e-9) + radius + prediction.noise
     holding = checked & (np.abs(residual) <= tolerance)
     chance = np.ones_like(residual)
-    chance[checked] = target.chance(prediction.value[checked], tolerance[checked])
+    chance[checked] = np.maximum(target.chance(prediction.value[checked], tolerance[checked]), least)
     saved = np.where(holding, -np.log2(chance), 0.0)
     rows = int(checked.sum())
     breaking = rows - int(holding.sum())
@@ -292,6 +297,33 @@ def _weigh(
     )
 
 
+def _usual_elsewhere(target: Target, formula: Expression, lookup: Lookup) -> float:
+    """How often a formula that looks at another row holds just as well a row further up or down.
+
+    In a table that is sorted, or changes slowly, a cell agrees with many of its neighbours.
+    """
+    places = {name: place(name) for name in formula.columns}
+    if not any(one.shift for one in places.values()):
+        return 0.0
+    found = 0.0
+    for step in (-1, 1):
+        moved = {
+            name: one.name if one.shift + step == 0 else f"{one.name}[{one.shift + step}]"
+            for name, one in places.items()
+            if one.shift
+        }
+        other = formula.substitute({old: Expression.column(new) for old, new in moved.items()})
+        # The target's own cell would be given by itself.
+        if any(lookup(name)[0] is target.values for name in other.columns):
+            continue
+        predicted = predict(other, lookup)
+        difference = np.abs(target.values - predicted.value)
+        allowed = target.halves * (1 + 1e-9) + predicted.radius + predicted.noise
+        asked = np.isfinite(difference) & np.isfinite(allowed)
+        found = max(found, float((difference <= allowed)[asked].mean()) if asked.any() else 0.0)
+    return found
+
+
 def _independent_rows(formula: Expression, target: Target, lookup: Lookup, checked: Mask) -> float:
     """The number of rows that are evidence of their own.
 
@@ -299,18 +331,24 @@ def _independent_rows(formula: Expression, target: Target, lookup: Lookup, check
     numbers repeat too, but then columns repeat independently of each other: that is seen by shuffling them.
     """
     rows = np.flatnonzero(checked)
-    if len(rows) < 8:
+    if len(rows) < 8 or not formula.columns:
         return float(len(rows))
     columns = [target.values, *(lookup(name)[0] for name in formula.columns)]
     parts = [np.unique(column[rows], return_inverse=True)[1] for column in columns]
     distinct = _distinct(parts)
+    # A copy of a column is no second witness.
+    parts = [
+        part for at, part in enumerate(parts) if not any(np.array_equal(part, other) for other in parts[:at])
+    ]
     if distinct >= 0.8 * len(rows):
         return float(len(rows))
+    if len(parts) < 3:
+        return float(distinct)
     rng = np.random.default_rng(0)
     shuffled = _distinct(
         [part if at == 0 else part[rng.permutation(len(rows))] for at, part in enumerate(parts[1:])]
     )
-    if len(parts) > 2 and distinct >= 0.5 * shuffled:
+    if distinct >= 0.5 * shuffled:
         return float(len(rows))
     return float(distinct)
 
@@ -346,6 +384,21 @@ def approximate(result: Measure) -> bool:
     if outside >= 3 and outside > MOST_OUTSIDE * (inside + outside):
         return True
     return _noise_bits(counts) < _rounding_bits(counts)
+
+
+def biased(result: Measure) -> bool:
+    """Whether a formula that needs rounded operands lies on one side of the cells.
+
+    The errors of rounding have no side; those of two counts that always stay near each other have one.
+    """
+    rows = result.checked & ~result.trivial
+    if result.rounded == "none" or rows.sum() < LEAST_ROWS:
+        return False
+    error = result.residual[rows] / result.tolerance[rows]
+    error = error[np.abs(error) <= _MOST_NEAR]
+    spread = float(error.std()) / math.sqrt(max(len(error), 1))
+    side = abs(float(error.mean())) if len(error) else 0.0
+    return side > MOST_ONE_SIDED and side > _SURE_SIDE * spread
 
 
 def structured(result: Measure, formula: Expression) -> bool:

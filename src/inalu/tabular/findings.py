@@ -136,7 +136,11 @@ class Bench:
             return "luck explains it as well"
         if result.gross < evidence.LEAST_BITS_PER_ROW * result.rows_nontrivial * result.weight:
             return "it allows almost any value"
-        if evidence.approximate(result) or evidence.structured(result, formula):
+        if (
+            evidence.approximate(result)
+            or evidence.structured(result, formula)
+            or evidence.biased(result)
+        ):
             return "it is near the values without being their formula"
         if self._regression(result, formula):
             return "its constants are fitted, and as long as the rows allow"
@@ -172,7 +176,7 @@ class Bench:
                     if finding.target in option.columns:
                         continue
                     other = self.weigh(finding.target, option, finding.found_by)
-                    if other.measure.bits > finding.measure.bits - LEAST_LOSS:
+                    if _worth(other, finding) > finding.measure.bits - LEAST_LOSS:
                         return f"it holds as well without {name}"
         return self._backwards(finding, order)
 
@@ -232,6 +236,15 @@ class Bench:
         difference = np.abs(target.values[rows] - predicted.value[rows][order])
         allowed = target.halves[rows] + (result.tolerance - target.halves)[rows][order]
         return float((difference <= allowed)[asked].mean())
+
+
+def _worth(shorter: Finding, longer: Finding) -> float:
+    """The bits of a shorter formula if its rows counted for as much as those of the longer one.
+
+    Few different cells in one column say little, and no more when a copy of the column stands beside it.
+    """
+    own = shorter.measure
+    return max(own.bits, own.gross * longer.measure.weight / max(own.weight, 1e-12) - (own.gross - own.bits))
 
 
 def stepwise(target: str, formula: Expression) -> Expression | None:

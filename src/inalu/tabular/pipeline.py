@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inalu.errors import check_choice
+from inalu.expression import Expression
 from inalu.tabular import evidence, forms
 from inalu.tabular.derived import Lookup
 from inalu.tabular.findings import Bench, Finding
@@ -102,6 +103,8 @@ class Search:
             self.bench.tried += found.tried
         known = self.known()
         for candidate in dict.fromkeys(map(tidy, candidates)):
+            if _empty(candidate.formula):
+                continue
             columns = frozenset((candidate.target, *candidate.formula.columns))
             length = evidence.formula_bits(candidate.formula, self.bench.places)
             # What is known in fewer columns and fewer bits needs no longer formula.
@@ -142,6 +145,11 @@ def tidy(candidate: Candidate) -> Candidate:
     if form is None or set(form.columns) == set(candidate.formula.columns) or not form.columns:
         return candidate
     return replace(candidate, formula=form.expression())
+
+
+def _empty(formula: Expression) -> bool:
+    """Whether no column is left of a formula: x / x is one where x is not zero."""
+    return len(formula.columns) < 2 and not formula.simplify().columns
 
 
 def sampled_rows(rows: int, seed: int) -> NDArray[np.intp]:

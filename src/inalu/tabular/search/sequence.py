@@ -118,6 +118,10 @@ def _steps(
         yield now + then, x + p, hx + hp
         yield now / then, ratio, room
         yield (now - then) / then, (x - p) / p, room
+        turned = p / x
+        room = (hp + np.abs(turned) * hx) / np.maximum(np.abs(x) - hx, 0)
+        yield then / now, turned, room
+        yield (then - now) / now, (p - x) / x, room
 
 
 def _own(
