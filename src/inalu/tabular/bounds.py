@@ -59,7 +59,8 @@ def predict(formula: Expression, lookup: Lookup) -> Prediction:
             down = np.abs(np.asarray(formula.evaluate({**values, name: middle - half})) - value)
             move = np.fmax(up, down)
             move = np.where(np.isfinite(move), move, np.inf)
-            radius += move
+            if not lookup.few(name):
+                radius += move
             if not lookup.whole(name):
                 counts += move
             # The size of a column's part in the result: its moves are proportional to it where it matters.

@@ -29,8 +29,11 @@ _NUMERATOR = 20
 # Multiples of pi, to the precision of a double, and numbers that convert units: names for long constants.
 _PI = tuple(
     Fraction(repr(math.pi)) * Fraction(*ratio)
-    for ratio in ((1, 1), (2, 1), (4, 1), (1, 2), (1, 4), (4, 3), (1, 3), (1, 6), (1, 180))
+    for ratio in ((1, 1), (2, 1), (4, 1), (1, 2), (1, 4), (4, 3), (1, 6), (1, 180))
 )
+_DEGREES = Fraction(repr(180 / math.pi))
+# A name needs an interval as narrow as this, relative to its number.
+_NARROW = 1e-3
 _UNITS = tuple(
     Fraction(text)
     for text in (
@@ -42,9 +45,7 @@ _UNITS = tuple(
     )
 )
 # The bits of saying which: two digits are shorter, four are not.
-_NAMED = {one: 9.0 for value in _PI for one in (value, 1 / value)} | {
-    one: 14.0 for value in _UNITS for one in (value, 1 / value)
-}
+_NAMED = dict.fromkeys((*_PI, _DEGREES), 9.0) | {one: 14.0 for value in _UNITS for one in (value, 1 / value)}
 
 _NAMED_SORTED = sorted(_NAMED)
 _NAMED_SIZES = [float(value) for value in _NAMED_SORTED]
@@ -142,8 +143,9 @@ def simplest(low: float, high: float) -> Fraction:
     options = [decimal]
     if _divides(fraction):
         options.append(fraction)
-    first = bisect.bisect_left(_NAMED_SIZES, low)
-    options += _NAMED_SORTED[first : bisect.bisect_right(_NAMED_SIZES, high, lo=first)]
+    if high - low <= _NARROW * low:
+        first = bisect.bisect_left(_NAMED_SIZES, low)
+        options += _NAMED_SORTED[first : bisect.bisect_right(_NAMED_SIZES, high, lo=first)]
     return min(options, key=bits)
 
 

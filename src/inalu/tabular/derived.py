@@ -69,6 +69,10 @@ def running(values: Array, halves: Array) -> tuple[Array, Array]:
     return np.where(filled, total, np.nan), np.where(filled, np.minimum(worst, likely), np.nan)
 
 
+# Typical whole numbers up to this size are counts.
+MOST_FEW = 5.0
+
+
 @dataclass(frozen=True, eq=False)
 class Lookup:
     """Values and half units by the names that formulas use; derived columns are computed once.
@@ -107,6 +111,14 @@ class Lookup:
             # A running sum of counts is a count, whatever its worst case.
             self._whole[name] = self.whole(place(name).name) if place(name).running else bool(whole.all())
         return self._whole[name]
+
+    def few(self, name: str) -> bool:
+        """Whether a column of whole numbers counts a few things: such numbers were never rounded."""
+        if not self.whole(name):
+            return False
+        values = np.abs(self(name)[0])
+        counted = values[np.isfinite(values) & (values > 0)]
+        return bool(len(counted)) and float(np.median(counted)) <= MOST_FEW
 
     def __contains__(self, name: str) -> bool:
         return name in self.cells or place(name).name in self.cells

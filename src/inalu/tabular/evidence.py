@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,12 @@ NEIGHBOURS = 2
 # Of the rows checked, and of those where the answer is not trivial, this share has to hold.
 LEAST_SHARE = 0.75
 LEAST_ROWS = 5
+# Columns of so few different cells are marks: yes and no, one of three.
+MOST_MARKS = 3
+# A cell that lies nearer to its formula than this part of its half unit meets it exactly.
+EXACT_PART = 1e-3
+# A formula that is met exactly is so in all rows that hold, but for this share.
+FEW_COARSE = 0.1
 # A formula whose windows are so wide that a row saves less than this on average is a vague one.
 LEAST_BITS_PER_ROW = 0.75
 # Of the rows next to the window's edge (half a window each way) at most this share may lie outside.
@@ -78,6 +84,30 @@ class Target:
         """Prepare a column."""
         filled = np.isfinite(values)
         return cls(values, halves, np.sort(values[filled]), _lattice(values[filled], halves[filled]))
+
+    @cached_property
+    def few(self) -> bool:
+        """Whether the column has so few different cells that they are a mark, and no quantity."""
+        return len(np.unique(self.ordered)) <= MOST_MARKS
+
+    @cached_property
+    def before(self) -> Array:
+        """The cell of the row before; NaN where there is none."""
+        return np.concatenate([[np.nan], self.values[:-1]])
+
+    @cached_property
+    def steps(self) -> Target:
+        """The differences to the row before, as a column of their own."""
+        return Target.of(self.values - self.before, self.halves)
+
+    def chance_after(self, centre: Array, radius: Array, rows: Mask) -> Array:
+        """The same for someone who knows the row before: in a column of running numbers nothing is a surprise."""
+        before = self.before[rows]
+        known = np.isfinite(before)
+        chance = np.zeros(len(centre))
+        if len(self.steps.ordered) > 2 * NEIGHBOURS:
+            chance[known] = self.steps.chance(centre[known] - before[known], radius[known])
+        return chance
 
     def chance(self, centre: Array, radius: Array) -> Array:
         """The chance that a cell drawn from this column falls within ``radius`` of ``centre``.
@@ -218,8 +248,8 @@ def _runs(places: Sequence[int]) -> list[int]:
     [3, 1, 2]
     """
     lengths: list[int] = []
-    for at, place in enumerate(places):
-        if at and place == places[at - 1] + 1:
+    for at, number in enumerate(places):
+        if at and number == places[at - 1] + 1:
             lengths[-1] += 1
         else:
             lengths.append(1)
@@ -287,6 +317,13 @@ def _weigh(
     holding = checked & (np.abs(residual) <= tolerance)
     chance = np.ones_like(residual)
     chance[checked] = np.maximum(target.chance(prediction.value[checked], tolerance[checked]), least)
+    # What slowly changing columns agree on within rounding, they agree on anyway; what is met exactly counts in full.
+    coarse = checked & (np.abs(residual) > EXACT_PART * target.halves + prediction.noise)
+    if (coarse & holding).sum() > FEW_COARSE * holding.sum():
+        coarse = checked
+    chance[coarse] = np.maximum(
+        chance[coarse], target.chance_after(prediction.value[coarse], tolerance[coarse], coarse)
+    )
     saved = np.where(holding, -np.log2(chance), 0.0)
     rows = int(checked.sum())
     breaking = rows - int(holding.sum())

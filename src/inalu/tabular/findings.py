@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from inalu.expression import Column, Constant, Expression, Product, Sum
 from inalu.tabular import evidence
 from inalu.tabular.bounds import predict
-from inalu.tabular.derived import Lookup, base, place
+from inalu.tabular.derived import Lookup, Place, base, place
 from inalu.tabular.directions import directions
 from inalu.tabular.evidence import Measure, Target
 from inalu.tabular.fitted import regression
 from inalu.tabular.forms import Linear, Monomial, factored, linear, monomial
-from inalu.tabular.orientation import exact_share
+from inalu.tabular.orientation import exact_share, spread
 from inalu.tabular.search.pairs import fit_constants
 
 # A formula that gives up an operand must lose this many bits, or the operand was not needed.
@@ -26,6 +26,14 @@ LEAST_LOSS = 6.0
 MOST_SHUFFLED = 0.5
 # Solved for any of its operands a formula must still save this many bits.
 LEAST_BACKWARDS = 12.0
+# The share of rows in which a sharp formula holds with its operands as printed.
+SHARP = 0.9
+# The bits by which a formula that is not sharp counts as longer.
+INEXACT_BITS = 10.0
+# Columns beyond three count for so many bits, also where they stand side by side.
+WIDE_BITS = 1.5
+# The share of rows in which a column has to be another one: less is a habit, and no formula.
+SURELY = 0.97
 # Rows that are looked at first, and how many of them must be filled for the look to count.
 GLANCE, LEAST_GLANCE = 300, 40
 
@@ -39,6 +47,7 @@ class Finding:
     found_by: str
     measure: Measure
     exact: float
+    spread: float
     length: float
     reason: str = ""
 
@@ -106,6 +115,8 @@ class Bench:
         self, target: str, formula: Expression, found_by: str, *, rounded: str | None = None
     ) -> Finding:
         """Measure a formula on all rows and say what, if anything, speaks against it."""
+        if rounded is None:
+            rounded = self._reading(target, formula)
         key = (target, formula, rounded)
         if key not in self._weighed:
             finding = self._weigh(target, formula, found_by, rounded)
@@ -116,17 +127,35 @@ class Bench:
             self._weighed[key] = finding
         return self._weighed[key]
 
+    def _reading(self, target: str, formula: Expression) -> str | None:
+        """How the operands have to be read, where not all readings make sense."""
+        # Two roundings of one number agree.
+        if copy(formula):
+            return "none"
+        form = linear(formula)
+        names = (target, *formula.columns)
+        # Whole numbers may be rounded parts of a rounded total; weighed ones that need that are near only.
+        if form is not None and any(abs(weight) != 1 for weight in form.weights.values()):
+            shared = len({abs(weight) for weight in form.weights.values()}) == 1 and len(form.weights) > 1
+            if not shared and all(self.lookup.whole(name) for name in names):
+                return "fractions"
+        return None
+
     def _weigh(self, target: str, formula: Expression, found_by: str, rounded: str | None) -> Finding:
         prepared = self.target(target)
         result = evidence.measure(
             prepared, formula, self.lookup, places=self.places, tried=self.tried, rounded=rounded
         )
         asked = result.checked & ~result.trivial
-        exact = exact_share(result.residual, prepared.halves, result.prediction.noise, asked & result.holding)
+        good = asked & result.holding
+        exact = exact_share(result.residual, prepared.halves, result.prediction.noise, good)
+        apart = spread(result.residual, prepared.halves, good)
         length = evidence.formula_bits(formula, self.places)
-        return Finding(target, formula, found_by, result, exact, length, self._objection(result, formula))
+        return Finding(
+            target, formula, found_by, result, exact, apart, length, self._objection(target, result, formula)
+        )
 
-    def _objection(self, result: Measure, formula: Expression) -> str:
+    def _objection(self, target: str, result: Measure, formula: Expression) -> str:
         """The first test that fails, in words; empty where all pass."""
         if result.rows_nontrivial < evidence.LEAST_ROWS:
             return "too few rows say anything about it"
@@ -136,21 +165,20 @@ class Bench:
             return "luck explains it as well"
         if result.gross < evidence.LEAST_BITS_PER_ROW * result.rows_nontrivial * result.weight:
             return "it allows almost any value"
-        if (
-            evidence.approximate(result)
-            or evidence.structured(result, formula)
-            or evidence.biased(result)
-        ):
+        if evidence.approximate(result) or evidence.structured(result, formula) or evidence.biased(result):
             return "it is near the values without being their formula"
         if self._regression(result, formula):
             return "its constants are fitted, and as long as the rows allow"
+        if result.share < SURELY and (copy(formula) or self.target(target).few):
+            return "the columns agree often, but not as a rule"
         return ""
 
     def _regression(self, result: Measure, formula: Expression) -> bool:
         rows = np.flatnonzero(result.holding & ~result.trivial)
         cells = {name: self.lookup(name)[0][rows] for name in formula.columns}
         row_bits = result.gross / max(result.weight * result.rows_nontrivial, 1.0)
-        return regression(formula, cells, result.tolerance[rows], row_bits)
+        broken = result.share < SURELY
+        return regression(formula, cells, result.tolerance[rows], row_bits, broken=broken)
 
     def with_constants(self, target: str, formula: Expression, found_by: str) -> list[Finding]:
         """A formula weighed as it is, and with the constant factors that suit its rows better."""
@@ -201,7 +229,7 @@ class Bench:
             places=self.places,
             tried=self.tried,
         )
-        return not self._objection(result, formula)
+        return not self._objection(target, result, formula)
 
     def _backwards(self, finding: Finding, order: Mapping[str, int]) -> str:
         """Whether every operand could be computed back from the others.
@@ -236,6 +264,21 @@ class Bench:
         difference = np.abs(target.values[rows] - predicted.value[rows][order])
         allowed = target.halves[rows] + (result.tolerance - target.halves)[rows][order]
         return float((difference <= allowed)[asked].mean())
+
+
+def copy(formula: Expression) -> bool:
+    """Whether a formula is another column of the same row, as it is or shifted by a number.
+
+    Examples
+    --------
+    >>> [copy(Expression.parse(text)) for text in ("a", "a + 1", "2 * a", "`a[-1]`")]
+    [True, True, False, False]
+    """
+    form = linear(formula)
+    if form is None or len(form.weights) != 1:
+        return False
+    name, weight = next(iter(form.weights.items()))
+    return abs(weight) == 1 and place(name) == Place(name)
 
 
 def _worth(shorter: Finding, longer: Finding) -> float:
@@ -318,19 +361,32 @@ def operands_of(formula: Expression) -> tuple[str, ...]:
 
 
 def best_first(findings: Iterable[Finding]) -> list[Finding]:
-    """Findings from the shortest to the longest: what follows from short formulas need not be said at length."""
-    return sorted(findings, key=lambda f: (f.length, -f.measure.bits, str(f)))
+    """Findings from the shortest to the longest: what follows from short formulas need not be said at length.
+
+    What holds only where operands are rounded may follow from what holds with operands as printed, and comes later.
+    """
+
+    def place(one: Finding) -> tuple[float, int, float, str]:
+        length = one.length + (INEXACT_BITS if one.exact < SHARP else 0.0)
+        length += WIDE_BITS * max(len(one.columns) - 3, 0)
+        return (round(length, 3), len(one.columns), -one.measure.bits, str(one))
+
+    return sorted(findings, key=place)
 
 
-def common_rows(names: Iterable[str], lookup: Lookup, count: int) -> Mapping[str, np.ndarray] | None:
-    """A few rows in which all named columns have values, spread over the table; None where there is none."""
-    names = list(names)
-    filled = np.logical_and.reduce([np.isfinite(lookup(name)[0]) & (lookup(name)[0] != 0) for name in names])
-    rows = np.flatnonzero(filled)
-    if not len(rows):
-        filled = np.logical_and.reduce([np.isfinite(lookup(name)[0]) for name in names])
-        rows = np.flatnonzero(filled)
-    if not len(rows):
-        return None
+def common_rows(names: Iterable[str], lookup: Lookup, count: int) -> dict[str, np.ndarray]:
+    """A few rows in which most of the named columns have values; missing cells hold what is usual in their column.
+
+    The rows are where the search for points on several relations starts, so they need not be rows of the table.
+    """
+    cells = {name: lookup(name)[0] for name in names}
+    filled = np.sum([np.isfinite(values) & (values != 0) for values in cells.values()], axis=0)
+    rows = np.flatnonzero(filled == filled.max())
     rows = rows[np.linspace(0, len(rows) - 1, count).round().astype(int)]
-    return {name: lookup(name)[0][rows] for name in names}
+    return {name: _filled_in(values, rows) for name, values in cells.items()}
+
+
+def _filled_in(values: np.ndarray, rows: NDArray[np.intp]) -> np.ndarray:
+    usual = values[np.isfinite(values) & (values != 0)]
+    middle = float(np.median(usual)) if len(usual) else 1.0
+    return np.where(np.isfinite(values[rows]), values[rows], middle)

@@ -25,11 +25,22 @@ Array = NDArray[np.float64]
 _SIMPLER = 3.0
 _STEP = 1e-4
 _MOST_ROWS = 2000
-# Constants that may be no simpler than the rows allow, by the bits that one row tells.
-_ALLOWED = ((4.0, 1), (8.0, 2), (16.0, 3))
+# Constants that may be no simpler than the rows allow: one, and a second one where a row tells so many bits.
+_SECOND_BITS = 6.0
+# Where rows break a formula and others tell less than this, not even one constant may be fitted.
+_FIRST_BITS = 8.0
+# Bits to which a constant has to be known before it is said: it may be off by two percent.
+_KNOWN = 5.0
 
 
-def regression(formula: Expression, cells: Mapping[str, Array], tolerance: Array, row_bits: float) -> bool:
+def regression(
+    formula: Expression,
+    cells: Mapping[str, Array],
+    tolerance: Array,
+    row_bits: float,
+    *,
+    broken: bool = False,
+) -> bool:
     """Whether a formula has more fitted constants than its rows can vouch for.
 
     Parameters
@@ -42,11 +53,19 @@ def regression(formula: Expression, cells: Mapping[str, Array], tolerance: Array
         How far rounding lets the target be from the formula.
     row_bits : float
         What one row tells, in bits.
+    broken : bool
+        Whether rows break the formula: less is forgiven then.
     """
-    allowed = next((count for bits, count in _ALLOWED if row_bits < bits), len(tolerance))
-    if len(distinct(formula)) <= allowed:
+    allowed = 1 + (row_bits >= _SECOND_BITS and not broken)
+    if broken and row_bits < _FIRST_BITS:
+        allowed = 0
+    if not distinct(formula):
         return False
-    return sum(bits < _SIMPLER for bits in surprises(formula, cells, tolerance)) > allowed
+    told = surprises(formula, cells, tolerance)
+    # Of a constant that the rows leave open as far as this not even the fitted one is known.
+    if any(surprise < _SIMPLER and known < _KNOWN for surprise, known in told):
+        return True
+    return sum(surprise < _SIMPLER for surprise, _ in told) > allowed
 
 
 def distinct(formula: Expression) -> list[Fraction]:
@@ -63,14 +82,14 @@ def distinct(formula: Expression) -> list[Fraction]:
     return list(found)
 
 
-def surprises(formula: Expression, cells: Mapping[str, Array], tolerance: Array) -> list[float]:
-    """For each constant, by how many bits it is simpler than a fitted one of its precision would be.
+def surprises(formula: Expression, cells: Mapping[str, Array], tolerance: Array) -> list[tuple[float, float]]:
+    """For each constant, by how many bits it is simpler than a fitted one would be, and to how many it is known.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> cells = {"a": rng.uniform(0, 9, 50), "b": rng.uniform(0, 9, 50)}
-    >>> [bits > 3 for bits in surprises(Expression.parse("0.3 * a + 0.2137 * b"), cells, np.full(50, 0.05))]
+    >>> [bits > 3 for bits, known in surprises(Expression.parse("0.3 * a + 0.2137 * b"), cells, np.full(50, 0.05))]
     [True, False]
     """
     found = distinct(formula)
@@ -88,17 +107,18 @@ def surprises(formula: Expression, cells: Mapping[str, Array], tolerance: Array)
         plain = [np.sign(float(w)) * cells[name] for name, w in form.weights.items() if abs(w) == 1]
         slopes += [np.sum(plain, axis=0) * weight] if plain else []
     errors = _errors(np.array(slopes).T)
-    return [-math.log2(2 * error) - _length(value) for value, error in zip(found, errors, strict=False)]
+    known = [-math.log2(2 * error) for error in errors[: len(found)]]
+    return [(bits - _length(value), bits) for value, bits in zip(found, known, strict=True)]
 
 
 def _errors(slopes: Array) -> Array:
     """The relative standard errors of parameters, all of them free."""
     keep = np.isfinite(slopes).all(axis=1)
     scale = np.sqrt((slopes[keep] ** 2).sum(axis=0)) + 1e-300
-    gram = (slopes[keep] / scale).T @ (slopes[keep] / scale)
-    gram[np.diag_indices_from(gram)] += 1e-12
-    inverse = np.linalg.inv(gram)
-    errors: Array = np.sqrt(np.maximum(np.diag(inverse), 0.0)) / scale
+    # By singular values: where columns depend on each other up to rounding, constants are as open as it leaves them.
+    sizes, turns = np.linalg.svd(slopes[keep] / scale, full_matrices=False)[1:]
+    inverse = turns.T / np.maximum(sizes, 1e-15)
+    errors: Array = np.sqrt((inverse**2).sum(axis=1)) / scale
     return np.maximum(errors, 2.0**-50)
 
 

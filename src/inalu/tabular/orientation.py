@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -64,9 +66,32 @@ _HINTS = frozenset(
         "efficiency",
         "lag",
         "all",
+        # The same in tables of other countries.
+        "summe",
+        "gesamt",
+        "anteil",
+        "brutto",
+        "netto",
+        "saldo",
+        "quote",
+        "durchschnitt",
+        "somme",
+        "solde",
+        "moyenne",
+        "taux",
+        "totale",
+        "media",
+        "promedio",
+        "importe",
     ]
 )
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|%|\d+")
+_PERCENT = re.compile(r"pct|perc(?!h|ei|ol|us)", re.IGNORECASE)
+# A target whose cells lie so much nearer to its formula than in another direction was not the one that was rounded.
+UNROUNDED, LEAST_SPREAD = 0.1, 0.1
+# A second formula for a column is unusual, and more so where the first is made of columns to its left. A total may
+# have several.
+AGAIN, FROM_THE_LEFT = 2.0, 4.5
 # Directions whose exactness differs by less than this are taken to be equally exact.
 SAME = 0.02
 
@@ -80,7 +105,7 @@ def hint(name: str) -> bool:
     (True, True, False, True)
     """
     words = {word.lower() for word in _WORDS.findall(name)}
-    return bool(words & _HINTS) or "%" in words
+    return bool(words & _HINTS) or "%" in words or _PERCENT.match(name) is not None
 
 
 def additive(formula: Expression) -> bool:
@@ -96,30 +121,59 @@ def additive(formula: Expression) -> bool:
     return True
 
 
+class Way(NamedTuple):
+    """One direction of a relation.
+
+    Attributes
+    ----------
+    target, formula : str, Expression
+        The direction.
+    exact : float
+        The share of rows that hold when operands are taken as exact.
+    spread : float
+        How far the target's cells lie from the formula, in half units: a half where it was rounded, zero where not.
+    length : float
+        The formula's bits.
+    """
+
+    target: str
+    formula: Expression
+    exact: float
+    spread: float
+    length: float
+
+
 def rank(
-    directions: Sequence[tuple[str, Expression, float, float]],
+    directions: Sequence[Way],
     order: Mapping[str, int],
     negative: Mapping[str, bool],
     filled: Callable[[str], np.ndarray],
+    taken: Mapping[str, float] = MappingProxyType({}),
 ) -> list[int]:
     """Sort the directions of one relation, the one a person would write first.
 
     Parameters
     ----------
-    directions : sequence of (target, formula, exact, bits)
-        ``exact`` is the share of rows that hold when operands are taken as exact; ``bits`` the formula's length.
+    directions : sequence of Way
+        The relation solved for its columns.
     order : mapping
         The place of each column in the table.
     negative : mapping
         Whether a column has negative cells.
     filled : callable
         The rows in which a column has a value, by its name in formulas.
+    taken : mapping
+        Columns that other formulas give already, and how much that counts against them.
     """
-    best = max(exact for _, _, exact, _ in directions)
+    best = max(way.exact for way in directions)
+    widest = max(way.spread for way in directions if way.exact >= best - SAME)
     scores = []
-    for at, (target, formula, exact, length) in enumerate(directions):
+    for at, (target, formula, exact, spread, length) in enumerate(directions):
         columns = [base(name) for name in formula.columns]
         score = 3.0 * hint(target) - 0.05 * length
+        # Only the column that was computed was rounded; solved for another one the formula is better than it need be.
+        if spread < UNROUNDED * widest and widest > LEAST_SPREAD:
+            score -= 6.0
         if additive(formula) and not any(negative.get(name, False) for name in columns):
             score += 2.0
         places = [order[name] for name in columns if name in order]
@@ -127,6 +181,9 @@ def rank(
             score += 1.5
         elif places and order[target] < min(places):
             score += 0.5
+        penalty = taken.get(target, 0.0)
+        if places and order[target] < max(places) and (penalty > AGAIN or not additive(formula)):
+            score -= penalty
         # A balance is computed from the row before, unless what is added to it looks computed.
         if any(base(name) == target for name in formula.columns):
             score += -4.0 if _change(target, formula, filled) else 4.0
@@ -149,3 +206,8 @@ def exact_share(residual: np.ndarray, halves: np.ndarray, noise: np.ndarray, ask
     if not asked.any():
         return 0.0
     return float((np.abs(residual[asked]) <= (halves + noise)[asked] * (1 + 1e-9)).mean())
+
+
+def spread(residual: np.ndarray, halves: np.ndarray, asked: np.ndarray) -> float:
+    """How far cells lie from a formula, in half units of theirs: the median of the rows asked."""
+    return float(np.median(np.abs(residual[asked]) / halves[asked])) if asked.any() else 0.0

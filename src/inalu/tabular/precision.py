@@ -101,12 +101,15 @@ def units(numerals: Numerals, texts: Texts, *, single: bool = False) -> Units:
         unit = np.where(per_cell, decimals, column).astype(np.float64)
     elif (significant := _fixed_digits(values[where], stripped, decimals)) is not None:
         place = significant - 1 - np.floor(np.log10(np.where(size > 0, size, 1.0)))
-        unit = np.where(size > 0, place, decimals.max())
+        # The last but one: a single cell may have the noise of a float for its decimals.
+        unit = np.minimum(np.where(size > 0, place, decimals.max()), np.sort(decimals)[-2])
     elif column == 0:
         unit -= _round_zeros(size)
     else:
         # A stray cell with more digits keeps its own unit.
         unit = np.maximum(unit, decimals)
+    # 8.32e-05 among numbers with nine decimals was not stripped of zeros.
+    unit = np.where((mantissa >= 2) & (decimals < unit), decimals, unit)
     half[where] = np.maximum(0.5 * 10.0**-unit, (SINGLE_NOISE if single else 2.0**-53) * size)
     return Units(half, max(0, column))
 
@@ -239,13 +242,23 @@ def _fixed_digits(
 
 
 def _steady_digits(size: NDArray[np.float64], decimals: NDArray[np.int64]) -> int | None:
-    """The significant digits of a column whose longest cells lose one decimal for each power of ten, or None."""
+    """The significant digits of a column whose longest cells lose one decimal for each power of ten, or None.
+
+    Small cells may stop at the column's highest number of decimals.
+    """
     powers = np.floor(np.log10(size)).astype(np.int64)
-    powers_seen = [power for power in np.unique(powers) if (powers == power).sum() >= DECADE_CELLS]
-    longest = {int(decimals[powers == power].max() + power + 1) for power in powers_seen}
-    if len(powers_seen) < 2 or len(longest) > 1:
+    longest = {}
+    for power in np.unique(powers):
+        cells = np.sort(decimals[powers == power])
+        if len(cells) >= DECADE_CELLS:
+            # Not the longest cell of all, where there are many: it may be the noise of a float.
+            longest[int(power)] = int(cells[-1 - (len(cells) >= FEW)])
+    if len(longest) < 2:
         return None
-    return next((most for most in longest if most >= LEAST_STEADY), None)
+    cap = max(longest.values())
+    most = longest[max(longest)] + max(longest) + 1
+    steady = all(places == min(cap, most - power - 1) for power, places in longest.items())
+    return most if steady and most >= LEAST_STEADY and longest[max(longest)] < cap else None
 
 
 def _round_zeros(size: NDArray[np.float64]) -> int:

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 
 from inalu.expression import Column, Expression
 from inalu.tabular.derived import Place, base, place
 from inalu.tabular.directions import directions
-from inalu.tabular.findings import Bench, Finding, best_first, common_rows, stepwise
-from inalu.tabular.independence import POINTS, Equation, follows, remainders
-from inalu.tabular.orientation import rank
+from inalu.tabular.findings import SHARP, Bench, Finding, best_first, common_rows, stepwise
+from inalu.tabular.independence import POINTS, Equation, follows, imprecision, remainders
+from inalu.tabular.orientation import AGAIN, FROM_THE_LEFT, Way, rank
 
 MOST_EQUIVALENT = 6
 # Bits by which a formula must beat a shorter one for the same column to come before it.
 MARGIN = 6.0
+# A rival must hold in so much more of the rows to be named instead of a formula.
+LEAST_BETTER = 0.02
+# Bits by which an equivalent may be longer than the formula that it is listed with.
+MUCH_LONGER = 20.0
 # Bits that a relation must save once the accepted ones are taken from it.
 LEAST_REST = 0.0
-# The share of rows in which a sharp formula holds with its operands as printed.
-SHARP = 0.9
 
 
 @dataclass(eq=False)
@@ -61,7 +64,11 @@ def select(bench: Bench, findings: Sequence[Finding], order: Mapping[str, int]) 
 
 
 def _direct(
-    bench: Bench, members: Sequence[Finding], order: Mapping[str, int], negative: Mapping[str, bool]
+    bench: Bench,
+    members: Sequence[Finding],
+    order: Mapping[str, int],
+    negative: Mapping[str, bool],
+    taken: Mapping[str, float] = MappingProxyType({}),
 ) -> Finding | None:
     """The best direction of one relation, from all ways in which it was found or can be solved for."""
     options: dict[str, Finding] = {}
@@ -77,8 +84,8 @@ def _direct(
     listed = list(options.values())
     if not listed:
         return None
-    forms = [(f.target, f.formula, f.exact, f.length) for f in listed]
-    ranked = rank(forms, order, negative, lambda name: np.isfinite(bench.lookup(name)[0]))
+    ways = [Way(f.target, f.formula, f.exact, f.spread, f.length) for f in listed]
+    ranked = rank(ways, order, negative, lambda name: np.isfinite(bench.lookup(name)[0]), taken)
     best = listed[ranked[0]]
     return None if bench.needed(best, order) else best
 
@@ -125,6 +132,8 @@ def _repairs(bench: Bench, longer: Finding, shorter: Finding) -> bool:
     The other may fail only where its operands are taken as printed: wins = 161.5 * share holds within rounding,
     share = wins / (wins + losses) holds exactly.
     """
+    if _outdone(shorter, longer):
+        return True
     if not shorter.columns < longer.columns:
         return False
     broken = shorter.measure.checked & ~shorter.measure.holding & longer.measure.checked
@@ -132,12 +141,25 @@ def _repairs(bench: Bench, longer: Finding, shorter: Finding) -> bool:
         return True
     if (shorter.exact >= SHARP and shorter.target == longer.target) or longer.exact < SHARP:
         return False
+    if len(longer.columns) > len(shorter.columns) + 1:
+        return False
     for target, formula in directions(shorter.target, shorter.formula, bench.places):
         if target == longer.target:
             rivals = bench.with_constants(target, formula, shorter.found_by)
             best = min(rivals, key=_key)
             return best.exact < SHARP and best.measure.bits < longer.measure.bits - MARGIN
     return False
+
+
+def _outdone(finding: Finding, other: Finding) -> bool:
+    """Whether another formula for the same column, no longer, also holds where this one often fails."""
+    if finding.target != other.target or other.length > finding.length + MARGIN:
+        return False
+    first, second = finding.measure, other.measure
+    broken = first.checked & ~first.holding & second.checked
+    if second.share < first.share + LEAST_BETTER or not broken.any():
+        return False
+    return float(second.holding[broken].mean()) > 0.5
 
 
 def _key(finding: Finding) -> tuple[float, float, str]:
@@ -206,42 +228,55 @@ def _place(bench: Bench, finding: Finding, chosen: list[Chosen], order: Mapping[
     ]
     accepted += _earlier([*accepted, equation])[:-1]
     names = {name for each in [*accepted, equation] for name in each.columns}
-    rows = common_rows(names, bench.lookup, POINTS) if accepted else None
-    if rows is None and accepted:
-        # Columns that are never filled together: look only at those that matter to the new relation.
-        near = {
-            name for each in accepted if set(each.columns) & set(equation.columns) for name in each.columns
-        }
-        accepted = [each for each in accepted if set(each.columns) <= near | set(equation.columns)]
-        rows = common_rows(near | set(equation.columns), bench.lookup, POINTS) if accepted else None
     known = str(equation.formula) == equation.target
-    if known or (rows is not None and follows(equation, accepted, dict(rows))):
-        for one in chosen:
-            if one.finding.target == finding.target and len(one.equivalent) < MOST_EQUIVALENT:
-                one.equivalent.append(finding.formula)
-                break
+    if known or (accepted and follows(equation, accepted, common_rows(names, bench.lookup, POINTS))):
+        _also(finding, chosen)
         return
     rests = remainders(equation, accepted)
     # The same but for a constant is the accepted relation once more, less exactly.
     if any(set(rest.columns) == set(each.columns) for rest in rests for each in accepted):
         return
-    if any(_empty(bench, rest, order) for rest in rests):
+    if any(_empty(bench, rest, order, finding.found_by) for rest in rests):
         return
     shorter = _shorter(bench, finding, rests, order)
     if shorter is None:
-        chosen.append(Chosen(finding))
-    else:
+        chosen.append(Chosen(_not_taken(bench, finding, chosen, order)))
+    elif not any(_repairs(bench, one.finding, shorter) for one in chosen):
         _place(bench, shorter, chosen, order)
 
 
-def _empty(bench: Bench, rest: Equation, order: Mapping[str, int]) -> bool:
+def _also(finding: Finding, chosen: Sequence[Chosen]) -> None:
+    """Say a formula that follows as another way to write its target's own, where it is as sure and as simple."""
+    for one in chosen:
+        if one.finding.target == finding.target and len(one.equivalent) < MOST_EQUIVALENT:
+            asked = finding.measure.checked & one.finding.measure.checked
+            as_sure = not (one.finding.measure.holding & ~finding.measure.holding & asked).any()
+            short = finding.length <= one.finding.length + MUCH_LONGER
+            if as_sure and short and imprecision(finding.formula) == imprecision(one.finding.formula):
+                one.equivalent.append(finding.formula)
+            return
+
+
+def _not_taken(bench: Bench, finding: Finding, chosen: Sequence[Chosen], order: Mapping[str, int]) -> Finding:
+    """The direction that a person would write when some columns have their formulas already."""
+    taken: dict[str, float] = {}
+    for one in chosen:
+        target, operands = one.finding.target, one.finding.formula.columns
+        left = all(order[base(name)] < order[target] for name in operands)
+        taken[target] = max(taken.get(target, 0.0), FROM_THE_LEFT if left else AGAIN)
+    if finding.target not in taken:
+        return finding
+    return _direct(bench, [finding], order, negatives(bench, order), taken) or finding
+
+
+def _empty(bench: Bench, rest: Equation, order: Mapping[str, int], found_by: str) -> bool:
     """Whether what is left of a relation without an accepted one says nothing.
 
     total = a + b + c with a column that goes along with the others gives total = 1.1 * a + 0.9 * b + c within
     rounding. The accepted relation taken from it leaves 0 = 0.1 * a - 0.1 * b, which fixes no column.
     """
     sides = directions(rest.target, rest.formula, order, derived=True)
-    weighed = [one for target, formula in sides for one in bench.with_constants(target, formula, "echo")]
+    weighed = [one for target, formula in sides for one in bench.with_constants(target, formula, found_by)]
     return all(one.measure.bits < LEAST_REST for one in weighed)
 
 

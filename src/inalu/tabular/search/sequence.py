@@ -83,22 +83,20 @@ def _neighbours(view: View, before: View, target: int, shift: int) -> tuple[list
     scored: list[Scored] = []
     tried = 0
     for column in range(view.width):
-        formulas, values, radius = [], [], []
+        if column == target:
+            continue
         cells = (view.values[sample, column], view.halves[sample, column])
         earlier = (before.values[sample, column], before.halves[sample, column])
         own = (before.values[sample, target], before.halves[sample, target])
         now, then, mine = view.column(column), previous(view, column, shift), previous(view, target, shift)
-        options = _own(cells, own, now, mine) if column != target else iter(())
-        for formula, value, room in [
-            *options,
-            *(_steps(cells, earlier, now, then) if column != target else ()),
-        ]:
-            formulas.append(formula)
-            values.append(value)
-            radius.append(room)
-        if formulas:
+        # Growth has its constants: a fitted one would turn any column that hardly varies into a rate.
+        for scaled, options in (
+            (True, _steps(cells, earlier, now, then)),
+            (False, _own(cells, own, now, mine)),
+        ):
+            formulas, values, radius = zip(*options, strict=True)
             tried += 2 * len(formulas)
-            scored += score(np.array(values), np.array(radius), formulas.__getitem__, y, hy)
+            scored += score(np.array(values), np.array(radius), formulas.__getitem__, y, hy, scaled=scaled)
     return scored, tried
 
 
@@ -130,10 +128,10 @@ def _own(
     """The target's row before, multiplied by what a column says."""
     (x, hx), (p, hp) = cells, own
     with np.errstate(all="ignore"):
-        yield mine * rate, p * x, np.abs(p) * hx + np.abs(x) * hp
         for scale in (1, 100):
             grown = 1 + x / scale
             factor = rate if scale == 1 else rate / scale
+            yield mine * factor, p * x / scale, (np.abs(p) * hx + np.abs(x) * hp) / scale
             yield mine * (1 + factor), p * grown, np.abs(p) * hx / scale + np.abs(grown) * hp
 
 
