@@ -237,6 +237,10 @@ class Bench:
         A formula that is only near the truth uses some columns to correct small errors. Solved for such a
         column it allows nearly any value.
         """
+        form = linear(finding.formula)
+        if form is not None and all(abs(weight) == 1 for weight in form.weights.values()):
+            # A part of a total may be nearly nothing; no weight was fitted to it.
+            return ""
         for name, formula in directions(finding.target, finding.formula, order, derived=True):
             if name == finding.target:
                 continue

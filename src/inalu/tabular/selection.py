@@ -239,6 +239,13 @@ def _place(bench: Bench, finding: Finding, chosen: list[Chosen], order: Mapping[
     if any(_empty(bench, rest, order, finding.found_by) for rest in rests):
         return
     shorter = _shorter(bench, finding, rests, order)
+    if (
+        shorter is None
+        and finding.exact < SHARP
+        and any(len(r.columns) < len(finding.columns) for r in rests)
+    ):
+        # An accepted relation and something that is no relation: together they hold by rounding only.
+        return
     if shorter is None:
         chosen.append(Chosen(_not_taken(bench, finding, chosen, order)))
     elif not any(_repairs(bench, one.finding, shorter) for one in chosen):
