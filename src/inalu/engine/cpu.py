@@ -714,6 +714,8 @@ class Rules(NamedTuple):
     beta1: float
     beta2: float
     epsilon: float
+    # Moments below this are kept as zero.
+    floor: float
     decays: bool
     decay_final: float
     decay_hold: float
@@ -829,8 +831,9 @@ class Crew(NamedTuple):
 WEIGHT_STEPS, GATE_STEPS, BORN, RESTARTS, FIRST_EPOCH, STEPS = range(6)
 CLOCK = 6
 
-# Inputs that are walked together: so many rows of x and log x stay in the first-level cache for all members.
-SLAB = 32
+# Inputs that all members walk together. Of 16 … 112, 64 was fastest at 100 inputs: fewer cost more turns, with
+# more the rows of x and log x do not stay in the first-level cache.
+SLAB = 64
 
 
 @intrinsic
@@ -991,26 +994,44 @@ def put(crew, row, value, fresh):
 def give_inputs(net, crew, gradients, layer, o, start, stop, zeros, p, rows, fresh):
     """Leave the partial sums of the gradients of output o's weights for inputs start … stop - 1, and dL/dx."""
     compact()
-    da, dz, ds, du = gradients
+    # Where a flag is a constant, LLVM leaves its branches out of the loop; two loops are worth that.
+    plain, signed = net.gated and not net.sign, net.gated and net.sign == 1 and not zeros
+    if fresh and signed:
+        give_weights(net, crew, gradients, layer, o, start, stop, p, rows, True, False, True)
+    elif fresh and plain:
+        give_weights(net, crew, gradients, layer, o, start, stop, p, rows, True, True, False)
+    else:
+        give_weights(net, crew, gradients, layer, o, start, stop, p, rows, fresh, plain, signed)
+    if net.gated and net.gate:
+        # A gate column that serves all outputs gathers from them all.
+        first_of_all = fresh and (net.gate == 2 or o == 0 or (crew.wide and layer == 0))
+        give_gates(net, crew, gradients[3], layer, start, stop, p, rows[2], first_of_all)
+    if layer > 0:
+        pass_back(net, crew, gradients, layer, o, p)
+
+
+@_inline
+def give_weights(net, crew, gradients, layer, o, start, stop, p, rows, fresh, plain, signed):
+    """The partial sums for weights; ``plain``: without a sign; ``signed``: with one, and no input is zero."""
+    da, dz, ds, _ = gradients
     scratch, weights, stride = crew.scratch, crew.weights, crew.stride
     size, first, inputs = 4 * vector_size(scratch), crew.first_pair[p], place(net, layer, INPUTS)
     x, log_x = inputs_at(net, layer, X, p), inputs_at(net, layer, LOG_X, p)
     a_pair, m_pair = place(net, layer, ADDITIVE) + o * inputs, place(net, layer, MULTIPLICATIVE) + o * inputs
-    a_row, m_row, g_row = rows
+    a_row, m_row, _ = rows
     step = 1 if crew.wide else stride
     merged = a_pair == m_pair
-    signed = net.gated and net.sign == 1 and not zeros
     for i in range(start, stop):
         value = block(scratch, x + i * size)
         to_a = fold_product(da, value)
-        if not net.gated:
+        if not (plain or signed or net.gated):
             put(crew, a_row + i * step, to_a, fresh)
             continue
         to_m = fold_product(dz, block(scratch, log_x + i * size))
         if signed:
             slope = crew.factor_slope[first + (m_pair + i) * stride]
             to_m = fma(fold_where(value < 0.0, ds), slope, to_m)
-        elif net.sign:
+        elif not plain:
             pair = sign_pair(net, layer, o, i)
             at = first + pair * stride
             to_s = fold_where(value < 0.0, ds) * crew.factor_slope[at]
@@ -1025,13 +1046,15 @@ def give_inputs(net, crew, gradients, layer, o, start, stop, zeros, p, rows, fre
         else:
             put(crew, a_row + i * step, to_a, fresh)
             put(crew, m_row + i * step, to_m, fresh)
-    if net.gated and net.gate:
-        # A gate column that serves all outputs gathers from them all.
-        first_of_all = fresh and (net.gate == 2 or o == 0 or (crew.wide and layer == 0))
-        for i in range(start, stop):
-            put(crew, g_row + i * step, fold_product(du, block(scratch, x + i * size)), first_of_all)
-    if layer > 0:
-        pass_back(net, crew, gradients, layer, o, p)
+
+
+@_inline
+def give_gates(net, crew, du, layer, start, stop, p, row, fresh):
+    """The partial sums for a column of gate parameters."""
+    x, size = inputs_at(net, layer, X, p), 4 * vector_size(crew.scratch)
+    step = 1 if crew.wide else crew.stride
+    for i in range(start, stop):
+        put(crew, row + i * step, fold_product(du, block(crew.scratch, x + i * size)), fresh)
 
 
 @_inline
@@ -1393,69 +1416,86 @@ def pulled(rules, gradient, parameter, pull, acting):
 
 
 @_inline
-def clipped(rules, gradient):
-    """Cut to [-clip, clip]; NaN stays."""
-    cut = where(gradient > rules.clip, rules.clip, gradient)
-    return where(cut < -rules.clip, -rules.clip, cut)
+def constants_of(memory, rules):
+    """The optimizer's constants in every lane: clip, 1 - beta1, 1 - beta2, epsilon, floor. Made before a loop."""
+    return (
+        vector_of(memory, rules.clip), vector_of(memory, 1.0 - rules.beta1), vector_of(memory, 1.0 - rules.beta2),
+        vector_of(memory, rules.epsilon), vector_of(memory, rules.floor),
+    )  # fmt: skip
 
 
 @_inline
-def move(rules, gradient, parameter, first, second, at, rate, bias, keep):
-    """Step L parameters from index ``at`` on, in place, along a gradient, but where ``keep``; return them."""
+def clipped(clip, gradient):
+    """Cut to [-clip, clip]; NaN stays."""
+    cut = where(gradient > clip, clip, gradient)
+    return where(cut < clip * -1.0, clip * -1.0, cut)
+
+
+@_inline
+def floored(floor, moment):
+    """Zero in place of a subnormal number, which the next steps would take several times as long with."""
+    return where(absolute(moment) < floor, 0.0, moment)
+
+
+@_inline
+def move(rules, constants, gradient, parameter, first, second, at, rate, bias, keep):
+    """Step L parameters from index ``at`` on, in place, along a gradient, but where ``keep``."""
     if rules.probe:
         store(first, at, gradient)
-        return vector(parameter, at)
-    g = clipped(rules, gradient)
+        return
+    clip, share1, share2, epsilon, floor = constants
+    g = clipped(clip, gradient)
     old, moment = vector(parameter, at), vector(second, at)
-    v = fma(g * g - moment, 1.0 - rules.beta2, moment)
-    store(second, at, where(keep, moment, v))
+    v = fma(g * g - moment, share2, moment)
+    store(second, at, where(keep, moment, floored(floor, v)))
     if rules.adam:
         moment = vector(first, at)
-        m = fma(g - moment, 1.0 - rules.beta1, moment)
-        store(first, at, where(keep, moment, m))
-        step = m / fma(sqrt(v), bias, rules.epsilon)
+        m = fma(g - moment, share1, moment)
+        store(first, at, where(keep, moment, floored(floor, m)))
+        step = m / fma(sqrt(v), bias, epsilon)
     elif rules.tensorflow:
-        step = g / sqrt(v + rules.epsilon)
+        step = g / sqrt(v + epsilon)
     else:
-        step = g / (sqrt(v) + rules.epsilon)
-    new = where(keep, old, old - rate * step)
-    store(parameter, at, new)
-    return new
+        step = g / (sqrt(v) + epsilon)
+    store(parameter, at, where(keep, old, old - rate * step))
 
 
 @_inline
-def make_weights(net, crew, at, w_hat, m_hat):
-    """What the layers read of L pairs: W, and for the sign product 1 - 2|W| with its slope."""
-    t, s = tanh_sigmoid(w_hat, m_hat)
-    w = t * s
-    store(crew.tanh, at, t)
-    store(crew.sigma, at, s)
-    store(crew.weights, at, w)
-    if net.gated and net.sign:
-        factor = fma(absolute(w), -2.0, one(w))
-        # A factor of zero would take the product with it, where its slope needs the other factors. 2**-60 is
-        # nothing beside 1, and product · slope is right.
-        factor = where(factor == 0.0, 8.673617379884035e-19, factor)
-        store(crew.factor, at, factor)
-        store(crew.factor_slope, at, where(w == 0.0, 0.0, copysign(one(w) * 2.0, w) / factor * -1.0))
+def make_weights(net, crew, b):
+    """What the layers read of block b's pairs: W, and for the sign product 1 - 2|W| with its slope."""
+    size = vector_size(crew.w_hat)
+    for v in range(crew.pair_vectors):
+        at = (b * crew.pair_vectors + v) * size
+        t, s = tanh_sigmoid(vector(crew.w_hat, at), vector(crew.m_hat, at))
+        w = t * s
+        store(crew.tanh, at, t)
+        store(crew.sigma, at, s)
+        store(crew.weights, at, w)
+        if net.gated and net.sign:
+            factor = fma(absolute(w), -2.0, one(w))
+            # A factor of zero would take the product with it, where its slope needs the other factors. 2**-60
+            # is nothing beside 1, and product · slope is right.
+            factor = where(factor == 0.0, 8.673617379884035e-19, factor)
+            store(crew.factor, at, factor)
+            slope = copysign(one(w) * 2.0, w) / factor * -1.0
+            store(crew.factor_slope, at, where(w == 0.0, 0.0, slope))
 
 
 @_inline
-def make_gates(net, crew, at, g_hat):
-    """What the layers read of L gate parameters."""
-    store(crew.gates, at, g_hat if net.gate else sigmoid(g_hat))
+def make_gates(net, crew, b):
+    """What the layers read of block b's gate parameters."""
+    size = vector_size(crew.w_hat)
+    for v in range(crew.gate_vectors):
+        at = (b * crew.gate_vectors + v) * size
+        g_hat = vector(crew.g_hat, at)
+        store(crew.gates, at, g_hat if net.gate else sigmoid(g_hat))
 
 
 @_inline
 def make_block(net, crew, b):
     """What the layers read of one block of state."""
-    size = vector_size(crew.w_hat)
-    for v in range(crew.pair_vectors):
-        at = (b * crew.pair_vectors + v) * size
-        make_weights(net, crew, at, vector(crew.w_hat, at), vector(crew.m_hat, at))
-    for v in range(crew.gate_vectors):
-        at = (b * crew.gate_vectors + v) * size
-        make_gates(net, crew, at, vector(crew.g_hat, at))
+    make_weights(net, crew, b)
+    make_gates(net, crew, b)
 
 
 @_inline
@@ -1466,6 +1506,7 @@ def move_weights(net, crew, rules, b, pulls, alone):
     rate, bias = vector(crew.weight_rate, b * size), vector(crew.weight_bias, b * size)
     acting = vector(crew.acting, b * size)
     keep = acting < (0.5 if alone else -1.0)
+    constants = constants_of(crew.w_hat, rules)
     for v in range(crew.pair_vectors):
         at = (b * crew.pair_vectors + v) * size
         t, s = vector(crew.tanh, at), vector(crew.sigma, at)
@@ -1476,9 +1517,10 @@ def move_weights(net, crew, rules, b, pulls, alone):
             pull = vector(crew.pair_pull, v * size)
             to_w = pulled(rules, to_w, vector(crew.w_hat, at), pull, acting)
             to_m = pulled(rules, to_m, vector(crew.m_hat, at), pull, acting)
-        w_hat = move(rules, to_w, crew.w_hat, crew.w_first, crew.w_second, at, rate, bias, keep)
-        m_hat = move(rules, to_m, crew.m_hat, crew.m_first, crew.m_second, at, rate, bias, keep)
-        make_weights(net, crew, at, w_hat, m_hat)
+        move(rules, constants, to_w, crew.w_hat, crew.w_first, crew.w_second, at, rate, bias, keep)
+        move(rules, constants, to_m, crew.m_hat, crew.m_first, crew.m_second, at, rate, bias, keep)
+    # In a loop of its own: chains of dependent operations half as long fill the time that they wait better.
+    make_weights(net, crew, b)
 
 
 @_inline
@@ -1488,15 +1530,15 @@ def move_gates(net, crew, rules, b, pulls, alone):
     rate, bias = vector(crew.gate_rate, b * size), vector(crew.gate_bias, b * size)
     acting = vector(crew.acting, b * size)
     keep = acting < (0.5 if alone else -1.0)
+    constants = constants_of(crew.w_hat, rules)
     for v in range(crew.gate_vectors):
         at = (b * crew.gate_vectors + v) * size
         gradient = vector_of(crew.g_hat, 0.0) if alone else vector(crew.d_gates, at)
         if pulls:
-            gradient = pulled(
-                rules, gradient, vector(crew.g_hat, at), vector(crew.gate_pull, v * size), acting
-            )
-        g_hat = move(rules, gradient, crew.g_hat, crew.g_first, crew.g_second, at, rate, bias, keep)
-        make_gates(net, crew, at, g_hat)
+            pull = vector(crew.gate_pull, v * size)
+            gradient = pulled(rules, gradient, vector(crew.g_hat, at), pull, acting)
+        move(rules, constants, gradient, crew.g_hat, crew.g_first, crew.g_second, at, rate, bias, keep)
+    make_gates(net, crew, b)
 
 
 @_inline

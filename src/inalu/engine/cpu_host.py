@@ -174,15 +174,17 @@ class Layout:
         return net, at
 
 
-def rules_of(recipe: Recipe, batches: int, *, probe: bool) -> cpu.Rules:
+def rules_of(recipe: Recipe, batches: int, dtype: str, *, probe: bool) -> cpu.Rules:
     """Return the recipe as the kernel has it."""
     optimizer, decay, turn = recipe.optimizer, recipe.decay, recipe.alternation
     pull, look = recipe.regularization, recipe.reinitialization
     adam = isinstance(optimizer, Adam)
+    # Beside an epsilon like this a moment below the least normal number moves no parameter.
+    floor = float(np.finfo(dtype).tiny) if optimizer.epsilon >= 1e-12 else 0.0
     return cpu.Rules(
         epochs=recipe.epochs, batches=batches, adam=adam,
         tensorflow=not isinstance(optimizer, Adam) and optimizer.form == "tensorflow",
-        rate=float(optimizer.learning_rate), epsilon=float(optimizer.epsilon),
+        rate=float(optimizer.learning_rate), epsilon=float(optimizer.epsilon), floor=floor,
         beta1=float(optimizer.beta1) if isinstance(optimizer, Adam) else 0.0,
         beta2=float(optimizer.beta2 if isinstance(optimizer, Adam) else optimizer.decay),
         decays=decay is not None, decay_final=float(decay.final) if decay else 1.0,
@@ -256,7 +258,7 @@ class Training:
         self.layout = Layout(self.network)
         self.lanes = cpu.lanes(plan.dtype)
         self.tiles = Tiles(members[0].source.shape[0], plan.recipe.batch, 4 * self.lanes)
-        self.rules = rules_of(plan.recipe, self.tiles.batches, probe=probe)
+        self.rules = rules_of(plan.recipe, self.tiles.batches, plan.dtype, probe=probe)
         self.net, scratch = self.layout.net(4 * self.lanes, len(members), plan.recipe.loss)
         self.steps, self.probe = plan.steps(members[0]), probe
         state = self._state()
