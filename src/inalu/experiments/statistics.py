@@ -93,7 +93,7 @@ def cluster_interval(outcomes: Iterable[tuple[Hashable, bool]], *, level: float 
     if share in (0.0, 1.0):
         independent = float(number)
     else:
-        independent = total if variance == 0 else min(total, share * (1 - share) / variance)
+        independent = float(total if variance == 0 else min(total, share * (1 - share) / variance))
     found = wilson(share * independent, independent, quantile=student_quantile(0.5 + level / 2, number - 1))
     return Interval(share, found.low, found.high)
 

@@ -95,7 +95,8 @@ def settings(
     rows = []
     for setting in _settings(summary):
         cells: list[Cell] = [
-            operation_name(setting.operation), model_name(setting.model), *_place_of(setting)
+            operation_name(setting.operation), model_name(setting.model), *_place_of(setting),
+            *_verdict(setting, tests),
         ]  # fmt: skip
         for limit, found in zip(THRESHOLDS, by_threshold, strict=True):
             cells += [_counted(found[setting].ours), _counted(found[setting].published)]
@@ -105,12 +106,12 @@ def settings(
         cells.append(number(ours.median_mse_extrapolation))
         cells.append(NOTHING if theirs is None else number(theirs.median_mse_extrapolation))
         cells.append(NOTHING if ours.exact_formula is None else f"{ours.exact_formula}/{ours.runs}")
-        rows.append((*cells, *_verdict(setting, tests)))
+        rows.append(tuple(cells))
     place = ("start (G, M̂, Ŵ; σ)",) if summary.experiment == "exp3" else ("trained on", "judged on")
     return Grid(
         (
-            *_head(("operation", "model", *place), THRESHOLDS, closed),
-            "median MSE, ours", "median MSE, published", "exact formula", "p (Holm)", "published count",
+            *_head(("operation", "model", *place, "published count", "p (Holm)"), THRESHOLDS, closed),
+            "median MSE, ours", "median MSE, published", "exact formula",
         ),
         tuple(rows),
         "Solved runs in each setting",
@@ -353,7 +354,7 @@ def _verdict(setting: Setting, tests: Mapping[Setting, Comparison]) -> tuple[Cel
     if test is None:
         return NOTHING, NOTHING
     word = badge("plausible", "good") if test.plausible else badge("not plausible", "bad")
-    return probability(test.corrected), word
+    return word, probability(test.corrected)
 
 
 def _more(test: Comparison) -> bool:
