@@ -158,6 +158,18 @@ def test_formula_by_hand():
         expression(snap(INALU(1, 1)), "a")
 
 
+def test_a_formula_has_the_published_signs_too():
+    w = [[1, 0], [-1, 0], [0, 1]]
+    layer = write(INALU(3, 2, sign="published", dtype=torch.float64), w, w, [0.0, 0.0])
+    exact, x = snap(layer), rows(40, 3)
+    values = dict(zip("abc", x.T.numpy(), strict=True))
+    formulas = expressions(exact, ["a", "b", "c"])
+    for o, formula in enumerate(formulas):
+        torch.testing.assert_close(torch.from_numpy(formula.evaluate(values)), exact(x)[:, o].detach())
+    # |a / b|, with the sign of c: its magnitude does not have it.
+    assert set(formulas[0].columns) == {"a", "b", "c"}
+
+
 @pytest.mark.parametrize("depth", [1, 2, 3])
 @each
 def test_a_formula_computes_what_the_network_does(cell, options, depth):
