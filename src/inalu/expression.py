@@ -294,7 +294,9 @@ class Expression:
         """Return the canonical form: like terms and factors collected, constants folded, in a fixed order.
 
         The value stays the same wherever the given expression has one. As in algebra on rational functions,
-        x / x is 1 and sqrt(x) ** 2 is x; sqrt(x ** 2) is and stays abs(x).
+        x / x is 1 and sqrt(x) ** 2 is x; sqrt(x ** 2) is and stays abs(x). Where multiplying out would make the
+        formula longer, (a + b) ** 3 - (a - b) ** 3 say, only like parts are collected: whether two formulas
+        are the same is for `equals`, which does not go by the form.
 
         Examples
         --------

@@ -11,6 +11,7 @@ import pandas as pd
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from inalu._expression_simplify import collected
 from inalu._expression_text import pandas_can_name
 from inalu.errors import InvalidArgument, InvalidData
 from inalu.expression import Column, Constant, Expression, Power, Product, Sum
@@ -135,7 +136,8 @@ def test_the_canonical_form_is_final_and_reads_back(formula: Expression) -> None
     assert parse(str(simple)) == simple
     assert parse(str(simple)).simplify() == simple
     assert simple.equals(formula)
-    assert simple.complexity <= max(formula.complexity, 3)
+    # Collecting like terms may itself take a number more: c / 3 - c is -2 * c / 3.
+    assert simple.complexity <= max(formula.complexity, collected(formula).complexity, 3)
 
 
 @many
