@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 import torch
 
@@ -69,6 +70,26 @@ def test_equals_the_literal_equations_for_huge_inputs(errors, weights, dtype):
     for number, (i, o) in enumerate(SIZES):
         layer = INALU(i, o, weights=weights, law="uniform2", generator=seeded(number), dtype=dtype)
         assert_equal(errors, layer, inputs("huge", 7, i, dtype))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_sums_in_log_space_are_off_by_8_units_of_their_terms_at_most(dtype):
+    def wide(t):
+        return t.detach().numpy().astype(np.longdouble)
+
+    for number, (i, o) in enumerate(SIZES):
+        layer = INALU(i, o, law=("uniform2", "wide")[number % 2], generator=seeded(number), dtype=dtype)
+        w_hat, m_hat = wide(layer.W_hat_m), wide(layer.M_hat_m)
+        w = np.tanh(w_hat) / (1 + np.exp(-m_hat))
+        for kind in ("normal", "zeros", "tiny", "huge"):
+            x = inputs(kind, 7, i, dtype)
+            found = F.stable.matmul(
+                F.stable.log_magnitude(x, layer.epsilon), layer.effective_weights()["W_m"].detach()
+            )
+            # ε as the layer's precision has it.
+            log = np.log(np.maximum(np.abs(wide(x)), wide(torch.tensor(layer.epsilon, dtype=dtype))))
+            allowed = 8 * torch.finfo(dtype).eps * (np.abs(log) @ np.abs(w))
+            assert (np.abs(wide(found) - log @ w) <= allowed).all()
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
