@@ -4,8 +4,6 @@ import doctest
 import importlib
 import pkgutil
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -25,20 +23,6 @@ MODULES = sorted(m.name for m in pkgutil.walk_packages(inalu.__path__, "inalu.")
 def test_the_examples_of_a_document(document):
     failed, _ = doctest.testfile(str(document), module_relative=False, optionflags=FLAGS, encoding="utf-8")
     assert failed == 0
-
-
-def test_the_commands_of_the_readme_print_what_it_shows():
-    def without_times(text: str) -> list[str]:
-        return [re.sub(r"\b[0-9.]+ s\b", "… s", line.rstrip()) for line in text.strip().splitlines()]
-
-    blocks = re.findall(
-        r"```\n\$ inalu ([^\n]*)\n(.*?)```", DOCUMENTS[0].read_text(encoding="utf-8"), re.DOTALL
-    )
-    assert blocks
-    for arguments, shown in blocks:
-        command = [sys.executable, "-m", "inalu", *arguments.split()]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8")
-        assert without_times(done.stdout) == without_times(shown), done.stderr
 
 
 @pytest.mark.parametrize("name", MODULES)
