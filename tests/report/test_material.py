@@ -7,7 +7,7 @@ import pytest
 from inalu.errors import InvalidArgument, StoreError
 from inalu.experiments.catalog import Selection
 from inalu.experiments.record import Entry
-from inalu.report import gather
+from inalu.report import gather, write_report
 from inalu.report.sections import claims_of, missing
 
 FEW = Selection(operations=("add",), distributions=("U(-1,1)",), seeds=(100, 101))
@@ -85,3 +85,12 @@ def test_paper_is_shown_first_and_another_on_request(make_store, make_entries):
     asked = gather(store, recipe="AUTHORS_CODE")
     assert asked.recipe == "AUTHORS_CODE"
     assert [name for name, _ in asked.others] == ["PAPER"]
+
+
+def test_settings_that_were_not_published_have_a_page_too(make_store, make_entries, tmp_path):
+    roots = make_entries("exp1", selection=Selection(operations=("sqrt",), seeds=(100, 101)))
+    store = make_store(roots)
+    assert gather(store).comparisons == {}
+    page = write_report(store, tmp_path).read_text(encoding="utf-8")
+    assert "sqrt" in page
+    assert "Where ours differ" not in page

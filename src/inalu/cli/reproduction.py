@@ -59,9 +59,12 @@ def show(answer: Reproduction, store: Path) -> None:
 def _caption(experiment: ExperimentSummary, answer: Reproduction) -> str:
     threshold = threshold_for(experiment.experiment)
     of = _published_runs(experiment)
+    brackets = ""
+    if any(s.published is not None for s in experiment.settings):
+        brackets = f"; in brackets the published counts{f', each of {of}' if of else ''}"
     return (
-        f"{experiment.recipe}, {answer.backend}, {experiment.runs:,} runs. Solved: extrapolation MSE "
-        f"{threshold}; in brackets the published counts{f', each of {of}' if of else ''}."
+        f"{experiment.recipe}, {answer.backend}, {experiment.runs:,} runs. "
+        f"Solved: extrapolation MSE {threshold}{brackets}."
     )
 
 

@@ -122,7 +122,9 @@ def gather(
         recipe=recipe,
         experiments=main,
         others=tuple((name, found) for name, found in others if found),
-        comparisons={s.experiment: compare(s.entries) for s in main if s.experiment in PUBLISHED},
+        comparisons={
+            s.experiment: found for s in main if s.experiment in PUBLISHED and (found := compare(s.entries))
+        },
         gaps=_gaps(recipe, main),
         columns=columns,
         records=[tuple(record) for record in records],
