@@ -1,11 +1,14 @@
 """Backends against the reference: one step, every decision of a recipe, 200 steps; and that this can fail."""
 
+import sys
+import types
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from inalu.engine import parity, stacked
+from inalu.engine import cpu, cpu_host, parity, stacked
 from inalu.engine.parity import Case, answer, disagreements
 
 FAST = ("cpu", "stacked")
@@ -93,6 +96,21 @@ class TestPlantedErrors:
         found = parity.failures("stacked", [self.case])
         assert any("gradient of 0." in sentence for sentence in found)
         assert any("parameters" in sentence for sentence in found)
+
+    def test_in_the_kernel(self, monkeypatch):
+        source = Path(cpu.__file__).read_text(encoding="utf-8")
+        right = "to_m = fold_product(dz, block(scratch, log_x + i * size))"
+        assert source.count(right) == 1
+        planted = types.ModuleType("planted")
+        monkeypatch.setitem(sys.modules, "planted", planted)
+        wrong = source.replace(right, f"{right} * -1.0").replace("cache=True, ", "")
+        exec(compile(wrong, "planted", "exec"), planted.__dict__)
+        monkeypatch.setattr(cpu_host, "cpu", planted)
+        monkeypatch.setattr(cpu_host, "_train", planted.train)
+        case = next(c for c in parity.step_cases() if c.network.cell == "inalu-independent")
+        found = parity.failures("cpu", [case])
+        assert any("gradient of 0.W_hat_m" in sentence for sentence in found)
+        assert not any("gradient of 0.W_hat_a" in sentence for sentence in found)
 
     def test_in_the_regulariser(self, monkeypatch):
         honest = stacked.Step.pull

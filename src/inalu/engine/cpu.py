@@ -1775,7 +1775,16 @@ def end_epoch(net, crew, rules, epoch):
     return going
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+def _kept(function):
+    """Compile when first called, and keep the machine code on the disk where there is a place for it."""
+    try:
+        return njit(nogil=True, cache=True, error_model="numpy")(function)
+    except RuntimeError:
+        # Neither the package's folder nor the user's cache can be written: each process compiles for itself.
+        return njit(nogil=True, error_model="numpy")(function)
+
+
+@_kept
 def train(net, crew, rules, start, stop):
     """Make the crew's data steps ``start`` … ``stop`` - 1, in place; return whether a member can go on."""
     compact()
