@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from inalu.expression import Expression
 from inalu.tabular.derived import Lookup
+from inalu.tabular.forms import Linear, linear
 
 Array = NDArray[np.float64]
 
@@ -49,6 +50,9 @@ def predict(formula: Expression, lookup: Lookup) -> Prediction:
     (array([0.55]), array([0.05]))
     """
     cells = {name: lookup(name) for name in formula.columns}
+    form = linear(formula)
+    if form is not None:
+        return _weighted(form, cells, lookup)
     values = {name: pair[0] for name, pair in cells.items()}
     value = np.asarray(formula.evaluate(values), dtype=np.float64)
     value = np.where(np.isfinite(value), value, np.nan)
@@ -67,3 +71,24 @@ def predict(formula: Expression, lookup: Lookup) -> Prediction:
             part = np.abs(move / half * middle)
             size += np.where(np.isfinite(part), part, 0.0)
     return Prediction(value, radius, counts, FLOAT_NOISE * size)
+
+
+def _weighted(form: Linear, cells: dict[str, tuple[Array, Array]], lookup: Lookup) -> Prediction:
+    """The same for a weighted sum, which most candidates are: no operand needs to be moved."""
+    rows = len(next(iter(cells.values()))[0])
+    value, size = np.full(rows, float(form.constant)), np.zeros(rows)
+    radius, counts = np.zeros(rows), np.zeros(rows)
+    with np.errstate(all="ignore"):
+        for name, weight in form.weights.items():
+            middle, half = cells[name]
+            part = float(weight) * middle
+            value = value + part
+            size += np.where(np.isfinite(part), np.abs(part), 0.0)
+            move = abs(float(weight)) * half
+            move = np.where(np.isfinite(move), move, np.inf)
+            if not lookup.few(name):
+                radius += move
+            if not lookup.whole(name):
+                counts += move
+    value = np.where(np.isfinite(value), value, np.nan)
+    return Prediction(value, radius, counts, FLOAT_NOISE * (size + np.abs(np.nan_to_num(value))))

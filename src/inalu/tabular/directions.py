@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from inalu.expression import Expression
 from inalu.tabular.derived import base
-from inalu.tabular.forms import linear, monomial
+from inalu.tabular.forms import linear, monomial, upright
 
 
 def directions(
@@ -40,6 +40,6 @@ def directions(
 
 
 def shorter(formula: Expression) -> Expression:
-    """The formula as it is or simplified, whichever is shorter."""
+    """The formula as it is or simplified, whichever is shorter, without a sign that a swap removes."""
     simple = formula.simplify()
-    return simple if simple.complexity < formula.complexity else formula
+    return upright(simple if simple.complexity < formula.complexity else formula)

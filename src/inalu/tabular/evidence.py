@@ -42,6 +42,8 @@ LEAST_ROWS = 5
 MOST_MARKS = 3
 # A cell that lies nearer to its formula than this part of its half unit meets it exactly.
 EXACT_PART = 1e-3
+# Where fewer rows than these hold with exact operands, and nearly all with rounded ones, operands are rounded.
+ROUNDED_TWICE, NEARLY_ALL = 0.97, 0.99
 # A formula that is met exactly is so in all rows that hold, but for this share.
 FEW_COARSE = 0.1
 # A formula whose windows are so wide that a row saves less than this on average is a vague one.
@@ -292,12 +294,14 @@ def measure(
         options = {rounded: options[rounded]}
     elif np.array_equal(options["fractions"], options["all"]):
         del options["fractions"]
-    best: Measure | None = None
-    for reading, radius in options.items():
-        result = _weigh(target, prediction, checked, radius, reading, weight, paid, least)
-        if best is None or result.bits > best.bits + 1e-9:
-            best = result
-    assert best is not None
+    found = [
+        _weigh(target, prediction, checked, radius, reading, weight, paid, least)
+        for reading, radius in options.items()
+    ]
+    best = max(found, key=lambda one: round(one.bits, 9))
+    if best.share < ROUNDED_TWICE:
+        # Rows that are off by a unit, while all hold if operands were rounded too: they were.
+        best = next((one for one in found if one.share >= NEARLY_ALL and one.bits >= THRESHOLD), best)
     return best
 
 

@@ -93,9 +93,11 @@ def surprises(formula: Expression, cells: Mapping[str, Array], tolerance: Array)
     [True, False]
     """
     found = distinct(formula)
-    step = max(1, len(tolerance) // _MOST_ROWS)
-    cells = {name: values[::step] for name, values in cells.items()}
-    weight = math.sqrt(3.0) / tolerance[::step]
+    # Rows that repeat others leave the constants as open as one of them does.
+    rows = np.unique(np.column_stack(list(cells.values())), axis=0, return_index=True)[1]
+    rows = np.sort(rows)[:: max(1, len(rows) // _MOST_ROWS)]
+    cells = {name: values[rows] for name, values in cells.items()}
+    weight = math.sqrt(3.0) / tolerance[rows]
     middle = formula.evaluate(cells)
     slopes = []
     for value in found:

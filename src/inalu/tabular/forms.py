@@ -13,6 +13,8 @@ from fractions import Fraction
 from inalu.expression import Column, Constant, Expression, Power, Product, Sum, multiply
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
+# Nobody divides by a longer number.
+_LONGEST = 10**12
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,9 @@ def _scaled(factor: Fraction, formula: Expression) -> Expression:
         return -formula
     # A tenth is written 0.1; a twelfth is not written 0.08333.
     denominator = factor.denominator
+    if denominator > _LONGEST:
+        # Nor is one over pi a fraction of two long numbers.
+        return Constant(Fraction(repr(float(factor)))) * formula
     for prime in (2, 5):
         while denominator % prime == 0:
             denominator //= prime
@@ -245,3 +250,31 @@ def implied(new: Sequence[Fraction], known: Sequence[Sequence[Fraction]]) -> boo
                 for place in range(at, len(row)):
                     row[place] -= factor * pivot[place]
     return not any(left)
+
+
+def upright(formula: Expression) -> Expression:
+    """A formula without a minus sign that a swap removes.
+
+    Examples
+    --------
+    >>> print(upright(Expression.parse("-100 * (a - b) / c")), "|", upright(Expression.parse("-2 * a / (b - 9)")))
+    100 * (b - a) / c | 2 * a / (9 - b)
+    """
+    if not isinstance(formula, Product):
+        return formula
+    factors = list(formula.factors)
+    negative = [at for at, part in enumerate(factors) if (constant_value(part) or 0) < 0]
+    if len(negative) != 1:
+        return formula
+    for at, part in enumerate(factors):
+        turned = part.base if isinstance(part, Power) and part.exponent == -1 else part
+        form = linear(turned) if isinstance(turned, Sum) else None
+        if form is None or not (any(w < 0 for w in form.weights.values()) or form.constant < 0):
+            continue
+        swapped = Linear({name: -w for name, w in form.weights.items()}, -form.constant).expression()
+        factors[at] = swapped if turned is part else swapped**-1
+        value = constant_value(factors[negative[0]])
+        assert value is not None
+        factors[negative[0]] = Constant(-value)
+        return multiply([part for part in factors if part != Constant(ONE)])
+    return formula

@@ -141,6 +141,7 @@ def sure(finding: Finding) -> bool:
 
 def tidy(candidate: Candidate) -> Candidate:
     """The candidate without columns that cancel in its formula."""
+    candidate = replace(candidate, formula=forms.upright(candidate.formula))
     form = forms.linear(candidate.formula) or forms.monomial(candidate.formula)
     if form is None or set(form.columns) == set(candidate.formula.columns) or not form.columns:
         return candidate

@@ -22,6 +22,8 @@ MARGIN = 6.0
 LEAST_BETTER = 0.02
 # Bits by which an equivalent may be longer than the formula that it is listed with.
 MUCH_LONGER = 20.0
+# Cells that lie so near to a formula, in half units, are met exactly.
+EXACTLY = 0.01
 # Bits that a relation must save once the accepted ones are taken from it.
 LEAST_REST = 0.0
 
@@ -60,7 +62,7 @@ def select(bench: Bench, findings: Sequence[Finding], order: Mapping[str, int]) 
     chosen: list[Chosen] = []
     for leader in in_order(leaders):
         _place(bench, leader, chosen, order)
-    return chosen
+    return _independent(bench, chosen)
 
 
 def _direct(
@@ -239,17 +241,34 @@ def _place(bench: Bench, finding: Finding, chosen: list[Chosen], order: Mapping[
     if any(_empty(bench, rest, order, finding.found_by) for rest in rests):
         return
     shorter = _shorter(bench, finding, rests, order)
-    if (
-        shorter is None
-        and finding.exact < SHARP
-        and any(len(r.columns) < len(finding.columns) for r in rests)
-    ):
+    vague = finding.exact < SHARP or finding.spread > EXACTLY
+    if shorter is None and vague and any(len(rest.columns) == 2 < len(finding.columns) for rest in rests):
         # An accepted relation and something that is no relation: together they hold by rounding only.
         return
     if shorter is None:
         chosen.append(Chosen(_not_taken(bench, finding, chosen, order)))
     elif not any(_repairs(bench, one.finding, shorter) for one in chosen):
         _place(bench, shorter, chosen, order)
+
+
+def _independent(bench: Bench, chosen: list[Chosen]) -> list[Chosen]:
+    """Without those that follow from the others, the longest looked at first.
+
+    What came early may follow from what came later.
+    """
+    left = list(chosen)
+    for one in reversed(in_order([each.finding for each in chosen])):
+        others = [each for each in left if each.finding is not one]
+        copies = _copies(others)
+        equations = [_equation(each.finding, copies) for each in others]
+        equation = _equation(one, copies)
+        if not equations or str(equation.formula) == equation.target:
+            continue
+        names = {name for each in [*equations, equation] for name in each.columns}
+        if follows(equation, equations, common_rows(names, bench.lookup, POINTS)):
+            left = others
+            _also(one, left)
+    return left
 
 
 def _also(finding: Finding, chosen: Sequence[Chosen]) -> None:
