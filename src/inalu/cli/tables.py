@@ -71,7 +71,9 @@ SEARCHING = (
         metavar="RULES",
         help="Save the rules found, for `inalu check`.",
     ),
-    click.option("--stages", help="Search only with these stages, separated by commas. [default: all]"),
+    click.option(
+        "--stages", help="Search only with these stages, separated by commas. [default: all but networks]"
+    ),
     click.option(
         "--seed", default=0, show_default=True, type=click.IntRange(0), help="The seed of all random choices."
     ),

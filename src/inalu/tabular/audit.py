@@ -13,6 +13,7 @@ from inalu.errors import InvalidData
 from inalu.tabular import report
 from inalu.tabular.decoys import expected, shuffled_search
 from inalu.tabular.derived import Lookup, base
+from inalu.tabular.evidence import LEAST_ROWS
 from inalu.tabular.findings import Bench, Finding, best_first
 from inalu.tabular.pipeline import Search, stage_names
 from inalu.tabular.relation import Audit, NearestMiss, Relation
@@ -227,6 +228,9 @@ class _Run:
     def search_all(self) -> None:
         """Run all stages, then the decoys; Ctrl-C ends the search and keeps what was found."""
         try:
+            # Too few rows say nothing about any formula, however long the search.
+            if self.table.rows < LEAST_ROWS:
+                return
             for at, stage in enumerate(self.stages):
                 self._tell(stage, at / (len(self.stages) + 1))
                 self.search.run(stage)

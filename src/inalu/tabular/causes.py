@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inalu.expression import Expression
-from inalu.tabular.derived import Lookup, base
+from inalu.tabular.derived import Lookup, base, place
 from inalu.tabular.evidence import Target
 from inalu.tabular.findings import without
+from inalu.tabular.forms import linear
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -30,12 +31,13 @@ SWAPPED = "digits transposed"
 NEIGHBOUR = "copied neighbour"
 DOUBLED = "doubled"
 LEFT_OUT = "operand left out"
+CARRIED = "follows from the row before"
 POWERS = (1, 2, 3, 6, -1, -2, -3, -6)
 TIMES = {
     power: f"times {10**power:,}".replace(",", "") if power > 0 else f"times {10.0**power:g}"
     for power in POWERS
 }
-CAUSES = (SIGN, UNIT, *TIMES.values(), DIGIT, SWAPPED, NEIGHBOUR, DOUBLED, LEFT_OUT, UNKNOWN)
+CAUSES = (SIGN, UNIT, *TIMES.values(), DIGIT, SWAPPED, NEIGHBOUR, DOUBLED, LEFT_OUT, CARRIED, UNKNOWN)
 
 # The computed cell is wrong more often than one that was typed or measured, all else being equal.
 _TARGET_BITS = 1.5
@@ -129,6 +131,50 @@ def explain(
     ]
 
 
+def carried(
+    target: str,
+    formula: Expression,
+    lookup: Lookup,
+    rows: Rows,
+    residual: Array,
+    verdicts: Sequence[Verdict],
+) -> list[Verdict]:
+    """The verdicts where a column is carried on from row to row: one wrong cell then breaks two rows.
+
+    A balance that is too high by 9 in one row, and too low by 9 in the next, has one wrong cell: the first one.
+    """
+    own = next((name for name in formula.columns if base(name) == target and place(name).shift), None)
+    form = linear(formula)
+    if own is None or form is None or form.weights.get(own) != 1:
+        return list(verdicts)
+    found = list(verdicts)
+    step = -place(own).shift
+    at = {int(row): number for number, row in enumerate(rows[: len(found)])}
+    values, halves = lookup(target)
+    told: set[int] = set()
+    for row, number in at.items():
+        after = at.get(row + step)
+        if row in told or after is None:
+            continue
+        if (
+            abs(residual[row] + residual[row + step]) > 4 * halves[row]
+            or abs(residual[row]) <= 4 * halves[row]
+        ):
+            continue
+        right = float(values[row] - residual[row])
+        single = np.array([row])
+        cell = _cell(target, formula, lookup, single)
+        label, best = UNKNOWN, _LEAST_BITS
+        for option, bits in _causes(cell, lookup, single, ()):
+            if bits[0] > best:
+                label, best = option, float(bits[0])
+        found[number] = Verdict(label, target, right)
+        # The next row is right once this cell is; it has no wrong cell of its own.
+        found[after] = Verdict(CARRIED, target, None)
+        told.add(row + step)
+    return found
+
+
 def _cell(name: str, formula: Expression, lookup: Lookup, rows: Rows) -> Cell:
     cells = {column: lookup(column) for column in formula.columns}
     values = {column: pair[0][rows] for column, pair in cells.items()}
@@ -198,16 +244,16 @@ def _digits(cell: Cell, tolerance: Array, sharp: Array) -> Iterable[tuple[str, A
     count = np.ceil(np.log10(np.maximum(shown, 1) + 1))
     wrong = np.full(len(shown), -np.inf)
     swapped = np.full(len(shown), -np.inf)
-    for place in range(_PLACES):
-        size = 10.0**place
-        inside = (place < count) & (size > room)
+    for power in range(_PLACES):
+        size = 10.0**power
+        inside = (power < count) & (size > room)
         digit, above = np.floor(shown / size) % 10, np.floor(shown / size / 10) % 10
         change = np.round(gap / size)
         fits = inside & (np.abs(gap - change * size) <= room) & (np.abs(change) >= 1) & (np.abs(change) <= 9)
         fits &= (digit + change >= 0) & (digit + change <= 9)
         wrong = np.where(fits, np.maximum(wrong, sharp - np.log2(9 * count)), wrong)
         turned = (digit - above) * 9 * size
-        fits = inside & (place + 1 < count) & (turned != 0) & (np.abs(gap - turned) <= room)
+        fits = inside & (power + 1 < count) & (turned != 0) & (np.abs(gap - turned) <= room)
         swapped = np.where(fits, np.maximum(swapped, sharp - np.log2(count)), swapped)
     yield DIGIT, wrong
     yield SWAPPED, swapped

@@ -43,7 +43,7 @@ MOST_MARKS = 3
 # A cell that lies nearer to its formula than this part of its half unit meets it exactly.
 EXACT_PART = 1e-3
 # Where fewer rows than these hold with exact operands, and nearly all with rounded ones, operands are rounded.
-ROUNDED_TWICE, NEARLY_ALL = 0.97, 0.99
+ROUNDED_TWICE, NEARLY_ALL, A_FEW_UNITS = 0.97, 0.99, 4.0
 # A formula that is met exactly is so in all rows that hold, but for this share.
 FEW_COARSE = 0.1
 # A formula whose windows are so wide that a row saves less than this on average is a vague one.
@@ -299,9 +299,12 @@ def measure(
         for reading, radius in options.items()
     ]
     best = max(found, key=lambda one: round(one.bits, 9))
-    if best.share < ROUNDED_TWICE:
-        # Rows that are off by a unit, while all hold if operands were rounded too: they were.
-        best = next((one for one in found if one.share >= NEARLY_ALL and one.bits >= THRESHOLD), best)
+    # Rows that are off by a unit or two, while all hold if operands were rounded too: they were.
+    if best.share < ROUNDED_TWICE and (best.checked & ~best.holding).sum() >= LEAST_ROWS:
+        for one in found:
+            narrow = np.median(one.tolerance[checked]) <= A_FEW_UNITS * np.median(best.tolerance[checked])
+            if narrow and one.share >= NEARLY_ALL and one.bits >= THRESHOLD:
+                return one
     return best
 
 

@@ -14,7 +14,7 @@ from inalu.tabular import evidence, forms
 from inalu.tabular.derived import Lookup
 from inalu.tabular.findings import Bench, Finding
 from inalu.tabular.fitted import distinct
-from inalu.tabular.search import linear, pairs, products, ranges, ratios, sequence, triples
+from inalu.tabular.search import linear, networks, pairs, products, ranges, ratios, sequence, triples
 from inalu.tabular.search.view import Candidate, Stage, View
 
 # In the order in which they run. Each stage may be several searches.
@@ -27,7 +27,10 @@ STAGES: dict[str, tuple[Stage, ...]] = {
     "ratios": (ratios.ratios,),
     "triples": (triples.triples,),
     "sequences": (sequence.neighbours, sequence.balances, sequence.sums_so_far),
+    "networks": (networks.networks,),
 }
+# Run only when they are named: what they find that no other stage does is not worth their time (docs/tables.md).
+ON_REQUEST = frozenset({"networks"})
 # Searched for all columns; the others only for columns that nothing explains yet.
 FOR_ALL: frozenset[Stage] = frozenset({pairs.pairs, linear.sums, ranges.ranges, sequence.neighbours})
 # A column with a formula that holds in this share of rows needs no further search.
@@ -41,7 +44,7 @@ Tick = Callable[[str, float], None]
 
 
 def stage_names(stages: Sequence[str] | None) -> list[str]:
-    """The stages to run, in their order; all of them by default.
+    """The stages to run, in their order; by default all but those on request.
 
     Raises
     ------
@@ -49,7 +52,7 @@ def stage_names(stages: Sequence[str] | None) -> list[str]:
         When there is no stage of that name.
     """
     if stages is None:
-        return list(STAGES)
+        return [name for name in STAGES if name not in ON_REQUEST]
     for name in stages:
         check_choice("stages", name, STAGES)
     return [name for name in STAGES if name in set(stages)]

@@ -16,7 +16,7 @@ from inalu.expression import Column, Constant, Expression, add, multiply
 from inalu.tabular import render
 from inalu.tabular.audit import fit as search_formula
 from inalu.tabular.derived import Lookup
-from inalu.tabular.pipeline import STAGES
+from inalu.tabular.pipeline import stage_names
 from inalu.tabular.relation import Relation
 from inalu.tabular.table import Table
 
@@ -172,7 +172,9 @@ class FormulaRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         table = Table.from_columns({**columns, self.target_name_: values}, quantities=True)
         relations: tuple[Relation, ...] = ()
         if any(column.name == self.target_name_ for column in table.columns):
-            stages = [name for name in STAGES if name not in ORDERED] if self.search is None else self.search
+            stages = [
+                name for name in stage_names(self.search) if self.search is not None or name not in ORDERED
+            ]
             relations = search_formula(table, target=self.target_name_, stages=stages, seed=seed).relations
         self._set(relations, table, features, values, names)
         return self

@@ -8,7 +8,7 @@ import numpy as np
 
 from inalu.expression import Expression
 from inalu.tabular import evidence
-from inalu.tabular.causes import Array, explain, standing
+from inalu.tabular.causes import Array, carried, explain, standing
 from inalu.tabular.common import in_common
 from inalu.tabular.derived import base
 from inalu.tabular.directions import directions
@@ -82,6 +82,7 @@ def _breaks(
     own = np.where(result.holding, 1.0, np.where(result.checked, -1.0, 0.0))
     others = {base(name): votes.get(base(name), own) - own for name in finding.columns}
     verdicts = explain(finding.target, solved, bench.lookup, rows[:MOST_EXPLAINED], vouched=others)
+    verdicts = carried(finding.target, finding.formula, bench.lookup, rows, result.residual, verdicts)
     found = []
     for at, row in enumerate(rows):
         verdict = verdicts[at] if at < len(verdicts) else None
