@@ -50,11 +50,13 @@ def _worst(arguments: argparse.Namespace, seeds: range) -> None:
 
 
 def _final(arguments: argparse.Namespace, seeds: range) -> None:
-    verdicts = run(list(final_tasks(arguments.hash, arguments.runs)), ROBUST, "inalu-independent")
-    show(f"final test from {arguments.hash}, all", verdicts)
-    show("    one layer", [v for v in verdicts if not v.task.sums], detail=False)
-    show("    two layers", [v for v in verdicts if v.task.sums], detail=False)
-    print("    " + by_operation(verdicts))
+    drawn = list(final_tasks(arguments.hash, arguments.runs))
+    for sums, name in ((False, "one layer"), (True, "two layers")):
+        if arguments.only is not None and arguments.only not in name:
+            continue
+        verdicts = run([(t, s) for t, s in drawn if t.sums == sums], ROBUST, "inalu-independent")
+        show(f"final test from {arguments.hash}, {name}", verdicts)
+        print("    " + by_operation(verdicts), flush=True)
 
 
 def _noise(arguments: argparse.Namespace, seeds: range) -> None:
@@ -115,7 +117,7 @@ def main() -> None:
     parser.add_argument("--recipe", default="ROBUST", choices=sorted(RECIPES))
     parser.add_argument("--hash", help="the commit that froze the recipe")
     parser.add_argument("--runs", type=int, default=800)
-    parser.add_argument("--only", help="of `parts` and `images`: variants whose name contains this")
+    parser.add_argument("--only", help="of `parts`, `images`, `final`: what contains this")
     arguments = parser.parse_args()
     if arguments.what in ("final", "depth") and not arguments.hash:
         parser.error("--hash must be given: the commit that froze the recipe")
