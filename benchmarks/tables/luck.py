@@ -1,5 +1,7 @@
 """Tables without relations: real ones with every column shuffled on its own, and four kinds that are made up.
 
+Of a real table some rows (10 to 200, few more often than many: luck is likeliest there) and up to 12 columns are
+drawn.
 Whatever is reported of them is false. The share of tables with a finding is held against the promise (1 in 200), and
 the sum of the printed estimates against the count.
 """
@@ -34,7 +36,7 @@ def shuffled(cells: Texts, rng: np.random.Generator) -> Texts:
 
 def made_up(kind: str, rng: np.random.Generator) -> Texts:
     """A table without relations of one of `KINDS`."""
-    rows, columns = int(rng.integers(10, 400)), int(rng.integers(4, 13))
+    rows, columns = round(MOST_ROWS * 0.05 ** rng.random()), int(rng.integers(4, 13))
     common = rng.normal(size=rows)
     out: Texts = {}
     for at in range(columns):
@@ -74,11 +76,11 @@ def tables(sources: list[Path], count: int, made: int) -> Iterator[tuple[str, st
     done = turn = 0
     while usable and done < count:
         for path in list(usable):
-            cells = read(path)
-            if len(cells) > MOST_COLUMNS:
-                keep = np.random.default_rng([turn, 3]).choice(len(cells), MOST_COLUMNS, replace=False)
-                cells = {name: cells[name] for at, name in enumerate(cells) if at in set(keep)}
             rng = np.random.default_rng([turn, zlib.crc32(path.name.encode())])
+            cells = read(path, round(MOST_ROWS * 0.05 ** rng.random()))
+            if len(cells) > MOST_COLUMNS:
+                keep = rng.choice(len(cells), MOST_COLUMNS, replace=False)
+                cells = {name: cells[name] for at, name in enumerate(cells) if at in set(keep)}
             if len(next(iter(cells.values()))) < 8 or len(cells) < 3:
                 usable.remove(path)
                 continue
