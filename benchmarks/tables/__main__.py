@@ -286,7 +286,7 @@ def run_rivals(options: argparse.Namespace) -> int:
         )
         for row in rows:
             if row.false or (method == "ours" and row.task.computed and not row.found) or "Error" in row.said:
-                said = row.said or "only where it was fitted"
+                said = row.said or ("only where it was fitted" if row.false else "nothing")
                 print(f"    {method}, {row.task.case.name}, {row.task.target}: {said}", file=sys.stderr)
     return 0
 
