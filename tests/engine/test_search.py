@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
+import inalu.engine.search as search_module
 from inalu.engine.closed_form import closed_form
 from inalu.engine.discrete import snap_network
 from inalu.engine.network import Network
 from inalu.engine.plan import ArraySource, Rows, TaskSource
 from inalu.engine.recipe import PAPER, ROBUST, WARM, Search, Stage
+from inalu.engine.result import Training
 from inalu.engine.search import EXACT, Problem, _at_most, _Search, judge, learn, make_exact, solve
 from inalu.errors import InvalidArgument, InvalidData
 from inalu.tasks import parse_task
@@ -187,3 +189,13 @@ def test_bad_names_are_one_sentence():
         learn(np.ones((4, 2)), np.ones(4), recipe="ROBUSTE")
     with pytest.raises(InvalidArgument, match="closed-form"):
         closed_form(Network("nac", (2, 1)), Rows(np.ones((4, 2)), np.ones((4, 1))))
+
+
+def test_ctrl_c_keeps_what_the_smaller_network_found(monkeypatch):
+    rows = data(lambda x: np.sin(x[:, 0]))
+    first = solve([Problem(network=ONE, source=ArraySource(*rows))], PAPER.but(name="short", epochs=1))
+    answers = [Training(first.results), Training((), True), Training((), True)]
+    monkeypatch.setattr(search_module, "solve", lambda *_, **__: answers.pop(0))
+    assert learn(rows.x, rows.y) is first[0]
+    with pytest.raises(KeyboardInterrupt):
+        learn(rows.x, rows.y)

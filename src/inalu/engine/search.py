@@ -89,6 +89,8 @@ def learn(
     ------
     InvalidArgument, InvalidData
         When an argument breaks a rule, or the data is empty, ragged or not finite.
+    KeyboardInterrupt
+        After Ctrl-C, when no network was done.
 
     Examples
     --------
@@ -119,7 +121,10 @@ def learn(
         problem = Problem(network=attempt, source=source, seed=seed)
         training = solve([problem], recipe, backend=backend, threads=threads, dtype=dtype, progress=progress)
         if not training.results:
-            raise KeyboardInterrupt
+            # Interrupted: what the smaller network found is kept, where there was one.
+            if best is None:
+                raise KeyboardInterrupt
+            break
         result = training[0]
         # A deeper network must earn its depth.
         if best is None or result.error < best.error / 2:
