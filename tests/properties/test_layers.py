@@ -112,6 +112,17 @@ def test_a_gradient_ends_at_an_eighth_of_the_largest_number(name):
             assert float(gradient.abs().max()) <= eighths * LARGEST / 8
 
 
+@pytest.mark.parametrize("shape", [(40,), (40, 1)], ids=["constant", "vector"])
+def test_a_gates_gradient_sums_what_cancels(shape):
+    g = torch.zeros(shape, requires_grad=True)
+    half = torch.full((40, 40), LARGEST / 8)
+    half[20:] *= -1
+    y = stable.mix(g, torch.ones(40, 40), -torch.ones(40, 40))
+    (gradient,) = torch.autograd.grad(y, g, half if len(shape) == 1 else half.T)
+    # But for the rounding of sums that are larger than the largest number.
+    assert float(gradient.abs().max()) < 1e-5 * LARGEST
+
+
 def test_the_papers_example_overflows_the_original_and_not_inalu():
     # "four NALU layers with four inputs, four outputs neurons each": x^4 in each layer, x^256 in the last.
     x = torch.full((1, 4), 10.0, requires_grad=True)
