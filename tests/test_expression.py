@@ -388,6 +388,7 @@ def test_any_header_can_be_named_and_pandas_agrees_where_it_can(name: str) -> No
         ("a * c - a * d - b * c + b * d", "(a - b) * (c - d)"),
         ("(x ** 2 - y ** 2) / (x - y)", "x + y"),
         ("a / b + c / d", "a / b + c / d"),
+        ("1 / (1 / c + 1 / b + 1 / a)", "1 / (1 / a + 1 / b + 1 / c)"),
         ("a / b + c / (d + e)", "a / b + c / (d + e)"),
         ("(a + b + c * d + c * e) / (d + e)", "c + (a + b) / (d + e)"),
         ("mass / (height * height)", "mass / height ** 2"),
@@ -475,11 +476,11 @@ def test_comparing_is_fast_enough_for_a_search() -> None:
     def seconds() -> float:
         total = Sum([Column(f"column {i}") for i in range(12)])
         other = Sum([Column(f"column {i}") for i in reversed(range(12))])
-        start = time.perf_counter()
+        start = time.process_time()
         assert total.equals(other)
-        return time.perf_counter() - start
+        return time.process_time() - start
 
-    # The limit is ten times what it takes, for busy machines.
+    # The limit is ten times what it takes.
     assert min(seconds() for _ in range(20)) < 1e-3
 
 

@@ -134,7 +134,10 @@ class Canonical:
             return multiply(
                 (self.polynomial(value.above, Fraction(1, size)), power(self.polynomial(below), -1))
             )
-        terms = (ratio({m: value.above[m]}, value.below) for m in sorted(value.above, key=_monomial_order))
+        terms = [ratio({m: value.above[m]}, value.below) for m in sorted(value.above, key=_monomial_order)]
+        if all(poly.is_number(term.above) for term in terms):
+            # 1/a + 1/b + 1/c, which above one line is b·c + a·c + a·b.
+            terms.sort(key=lambda term: _monomial_order(next(iter(term.below))))
         return _sum(self._term(term) for term in terms)
 
     def _term(self, value: Ratio) -> Expression:
