@@ -130,13 +130,23 @@ def test_a_published_count_that_is_not_plausible_is_marked(make_counts):
     assert "0/30 (10)≠" in shown
     assert "≠ where the published count is not plausible under ours" in shown
     assert "≠" not in CliRunner().invoke(_shower(make_counts(solved=30))).stdout
+    assert "float32" not in shown
+
+
+def test_the_precision_of_the_evaluation_is_named_where_it_decides(make_counts):
+    measures = {"mse_interpolation_float32": 1e-9, "mse_extrapolation_float32": 1e-9}
+    shown = CliRunner().invoke(_shower(make_counts(solved=0, measures=measures))).stdout
+    text = " ".join(shown.split())
+    assert (
+        "there 30 of ours are solved, not 0, and the published count is plausible in 1 of 1 settings" in text
+    )
 
 
 @pytest.fixture
 def make_counts():
     """Return a function that makes an answer of one setting with thirty seeds, some of them solved."""
 
-    def make(solved):
+    def make(solved, measures=None):
         setting = Setting("exp1", "inalu-shared", "add", "U(-1,1)", "U(-10,-5)")
         entries = []
         for seed in range(30):
@@ -147,7 +157,7 @@ def make_counts():
             error = 1e-9 if seed < solved else 1.0
             record = Record(
                 specification=specification, status="finished", mse_interpolation=error,
-                mse_extrapolation=error,
+                mse_extrapolation=error, measures=measures or {},
             )  # fmt: skip
             entries.append(Entry(setting, "PAPER", record))
         return Reproduction("PAPER", "cpu", 1.0, (summarise_experiment("exp1", "PAPER", entries),))

@@ -40,6 +40,8 @@ def show(answer: Reproduction, store: Path) -> None:
             console.print(_counts(experiment))
             if _unlike(experiment):
                 console.print(Text(_UNLIKE, style="dim"))
+            if single := _in_float32(experiment):
+                console.print(Text(single, style="dim"))
         if _one_model_twice(experiment):
             console.print(
                 Text("With one output nalu-matrix and nalu-vector are one model: trained once, shown twice.",
@@ -65,6 +67,20 @@ def _caption(experiment: ExperimentSummary, answer: Reproduction) -> str:
     return (
         f"{experiment.recipe}, {answer.backend}, {experiment.runs:,} runs. "
         f"Solved: extrapolation MSE {threshold}{brackets}."
+    )
+
+
+def _in_float32(experiment: ExperimentSummary) -> str:
+    """What changes when our errors are taken in float32, as the published ones were; empty when nothing does."""
+    pooled = [p for p in experiment.measures.get("pooled", ()) if p["ours_float32"] is not None]
+    if all(p["ours_float32"] == p["ours"][0] for p in pooled):
+        return ""
+    mine, single = (sum(t) for t in zip(*((p["ours"][0], p["ours_float32"]) for p in pooled), strict=True))
+    tests = experiment.measures.get("against_published_float32", ())
+    plausible = sum(test["plausible"] for test in tests)
+    return (
+        f"The published runs were evaluated in float32: there {single:,} of ours are solved, not {mine:,}, and the "
+        f"published count is plausible in {plausible} of {len(tests)} settings."
     )
 
 

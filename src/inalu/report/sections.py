@@ -229,6 +229,13 @@ def _different(material: Material) -> Html:
         parts.append(
             f"{name}: the published count is plausible under ours in {plausible} of {len(found)} settings."
         )
+    for summary in material.experiments:
+        tests = summary.measures.get("against_published_float32")
+        if tests:
+            parts.append(
+                f"{summary.experiment} with our errors in float32, in which the published runs were evaluated: "
+                f"{sum(t['plausible'] for t in tests)} of {len(tests)}."
+            )
     grid = tables.different(material.comparisons)
     said = _paragraphs([" ".join(parts), _weak(material)])
     if not grid.rows:

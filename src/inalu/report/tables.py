@@ -28,6 +28,7 @@ from inalu.report.words import (
 )
 
 CLOSED = "closed form, no network"
+SINGLE_NOTE = "The published runs were evaluated in float32, ours in float64; ours in float32 stand beside."
 
 
 @dataclass(frozen=True)
@@ -66,21 +67,27 @@ def pooled(
 ) -> Grid:
     """Return shares pooled over distributions, with intervals that take runs of one seed as one cluster."""
     found = [{(p.operation, p.model): p for p in pool(summary.entries, t)} for t in thresholds]
+    # Where the precision of the evaluation decides, both are shown.
+    single = any(p.single not in (None, p.counts[0]) for shares in found for p in shares.values())
     rows = []
     for operation in _operations(summary, {operation for operation, _ in found[0]}):
         for model in _models(summary, {m for o, m in found[0] if o == operation}):
             cells: list[str] = []
             for limit, shares in zip(thresholds, found, strict=True):
                 cells += _sides(shares[operation, model])
+                if single:
+                    one = shares[operation, model]
+                    cells.append(NOTHING if one.single is None else f"{one.single}/{one.counts[1]}")
                 if closed is not None:
                     cells.append(_closed(closed, summary, operation, limit))
             rows.append((operation_name(operation), model_name(model), *cells))
     return Grid(
-        _head(("operation", "model"), thresholds, closed),
+        _head(("operation", "model"), thresholds, closed, single=single),
         tuple(rows),
         "Solved runs over all distributions",
         "Count · share (95 % interval). Runs of one seed count as one "
-        "cluster, since restarts repeat from one distribution to the next.",
+        "cluster, since restarts repeat from one distribution to the next."
+        + (f" {SINGLE_NOTE}" if single else ""),
     )
 
 
@@ -303,9 +310,15 @@ def _measured(column: str, value: Any) -> Cell:
 
 
 def _head(
-    first: Sequence[str], thresholds: Sequence[Threshold], closed: ClosedForms | None
+    first: Sequence[str],
+    thresholds: Sequence[Threshold],
+    closed: ClosedForms | None,
+    *,
+    single: bool = False,
 ) -> tuple[str, ...]:
-    sides = ("ours", "published", *([CLOSED] if closed is not None else []))
+    sides = (
+        "ours", "published", *(["ours in float32"] if single else []), *([CLOSED] if closed is not None else [])
+    )  # fmt: skip
     return (*first, *(f"{side}, {limit_name(limit)}" for limit in thresholds for side in sides))
 
 
