@@ -13,6 +13,7 @@ from inalu.errors import InvalidData
 from inalu.tabular import report
 from inalu.tabular.decoys import expected, shuffled_search
 from inalu.tabular.derived import Lookup, base
+from inalu.tabular.directions import directions
 from inalu.tabular.evidence import LEAST_ROWS
 from inalu.tabular.findings import Bench, Finding, best_first
 from inalu.tabular.pipeline import Search, stage_names
@@ -117,6 +118,11 @@ def fit(
     run = _Run.of(table, stages, seed, [target], on_relation, progress)
     run.search_all()
     rivals = run.rivals(target)
+    if not rivals and not run.interrupted:
+        # Some formulas are easier to see from another column's side.
+        run = _Run.of(table, stages, seed, None, on_relation, progress)
+        run.search_all()
+        rivals = run.rivals(target)
     found = tuple(report.relation(table, run.full, one, run.order) for one in rivals)
     miss: NearestMiss | None = None if found else report.nearest_miss(run.search.findings)
     return Audit(
@@ -274,12 +280,23 @@ class _Run:
     def rivals(self, target: str) -> list[Finding]:
         """The formulas for one column, the best first, one for each set of columns."""
         found: dict[frozenset[str], Finding] = {}
-        good = [
-            finding for finding in self.search.findings if not finding.reason and finding.target == target
-        ]
-        for finding in best_first(good):
+        for finding in best_first(self._solved(target)):
             if finding.columns not in found and not self.search.bench.needed(finding, self.order):
                 weighed = self._weighed(finding)
                 if not weighed.reason:
                     found[finding.columns] = weighed
         return list(found.values())[:MOST_RIVALS]
+
+    def _solved(self, target: str) -> list[Finding]:
+        """The findings that name a column, solved for it."""
+        found = []
+        for finding in self.search.findings:
+            if finding.reason or target not in finding.columns:
+                continue
+            if finding.target == target:
+                found.append(finding)
+                continue
+            for name, formula in directions(finding.target, finding.formula, self.order):
+                if name == target:
+                    found += self.search.bench.with_constants(name, formula, finding.found_by)
+        return [one for one in found if not one.reason]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from inalu.expression import Expression
+from inalu.expression import Column, Expression, Power
 from inalu.tabular.derived import base
 from inalu.tabular.forms import linear, monomial, upright
 
@@ -34,7 +34,7 @@ def directions(
     found = [(target, shorter(formula))]
     for name in formula.columns:
         other = formula.solve_for(name, target=target) if derived or base(name) == name else None
-        if other is not None and name not in other.columns:
+        if other is not None and name not in other.columns and not rooted(other):
             found.append((name, shorter(other)))
     return found
 
@@ -43,3 +43,18 @@ def shorter(formula: Expression) -> Expression:
     """The formula as it is or simplified, whichever is shorter, without a sign that a swap removes."""
     simple = formula.simplify()
     return upright(simple if simple.complexity < formula.complexity else formula)
+
+
+def rooted(formula: Expression) -> bool:
+    """Whether a formula takes the root of a sum, which nobody writes.
+
+    Examples
+    --------
+    >>> rooted(Expression.parse("sqrt(a * (b + c))")), rooted(Expression.parse("sqrt(a * b)"))
+    (True, False)
+    """
+    if isinstance(formula, Power) and formula.exponent.denominator != 1 and linear(formula.base) is None:
+        return monomial(formula) is None
+    if isinstance(formula, Power) and formula.exponent.denominator != 1:
+        return not isinstance(formula.base, Column)
+    return any(rooted(child) for child in formula.children)

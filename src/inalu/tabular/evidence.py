@@ -38,6 +38,8 @@ NEIGHBOURS = 2
 # Of the rows checked, and of those where the answer is not trivial, this share has to hold.
 LEAST_SHARE = 0.75
 LEAST_ROWS = 5
+# Constants of so few bits, as 100 and a half have, were not fitted.
+PLAIN_BITS = 6.0
 # Columns of so few different cells are marks: yes and no, one of three.
 MOST_MARKS = 3
 # A cell that lies nearer to its formula than this part of its half unit meets it exactly.
@@ -294,8 +296,10 @@ def measure(
         options = {rounded: options[rounded]}
     elif np.array_equal(options["fractions"], options["all"]):
         del options["fractions"]
+    # Without constants to fit, a formula has the level of a slow column right, and not only its steps.
+    fitted = constant_bits(formula) > PLAIN_BITS
     found = [
-        _weigh(target, prediction, checked, radius, reading, weight, paid, least)
+        _weigh(target, prediction, checked, radius, reading, weight, paid, least, fitted=fitted)
         for reading, radius in options.items()
     ]
     best = max(found, key=lambda one: round(one.bits, 9))
@@ -317,6 +321,8 @@ def _weigh(
     weight: float,
     paid: float,
     least: float,
+    *,
+    fitted: bool,
 ) -> Measure:
     """The bits under one reading of the operands; no row's chance is below ``least``."""
     residual = target.values - prediction.value
@@ -328,6 +334,8 @@ def _weigh(
     coarse = checked & (np.abs(residual) > EXACT_PART * target.halves + prediction.noise)
     if (coarse & holding).sum() > FEW_COARSE * holding.sum():
         coarse = checked
+    if not fitted:
+        coarse = np.zeros_like(checked)
     chance[coarse] = np.maximum(
         chance[coarse], target.chance_after(prediction.value[coarse], tolerance[coarse], coarse)
     )

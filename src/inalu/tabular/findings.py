@@ -90,8 +90,6 @@ class Bench:
         """Whether a formula holds on half of a few rows, so that weighing it on all of them is worth the time."""
         values, halves = self.lookup(target)
         rows = self._rows(len(values))
-        if rows is None:
-            return True
         cells = {name: self.lookup(name) for name in formula.columns}
         part = Lookup(
             {name: (pair[0][rows], pair[1][rows]) for name, pair in cells.items()},
@@ -105,10 +103,10 @@ class Bench:
         allowed = halves[rows] * (1 + 1e-9) + prediction.radius + prediction.noise
         return bool((difference <= allowed)[asked].mean() >= 0.5)
 
-    def _rows(self, count: int) -> NDArray[np.intp] | None:
-        """Rows to glance at; None where all rows are few."""
-        if count <= 3 * GLANCE:
-            return None
+    def _rows(self, count: int) -> NDArray[np.intp]:
+        """Rows to glance at: some, or all where they are few."""
+        if count <= GLANCE:
+            return np.arange(count)
         return np.linspace(0, count - 1, GLANCE).round().astype(np.intp)
 
     def weigh(
@@ -149,7 +147,9 @@ class Bench:
         asked = result.checked & ~result.trivial
         good = asked & result.holding
         exact = exact_share(result.residual, prepared.halves, result.prediction.noise, good)
-        apart = spread(result.residual, prepared.halves, good)
+        apart = spread(
+            np.maximum(np.abs(result.residual) - result.prediction.noise, 0), prepared.halves, good
+        )
         length = evidence.formula_bits(formula, self.places)
         return Finding(
             target, formula, found_by, result, exact, apart, length, self._objection(target, result, formula)
@@ -241,13 +241,21 @@ class Bench:
         if form is not None and all(abs(weight) == 1 for weight in form.weights.values()):
             # A part of a total may be nearly nothing; no weight was fitted to it.
             return ""
+        product = monomial(finding.formula)
         for name, formula in directions(finding.target, finding.formula, order, derived=True):
             if name == finding.target:
+                continue
+            # A square says nothing about the sign.
+            if product is not None and product.exponents.get(name, 1) % 2 == 0 and self._two_signs(name):
                 continue
             result = self.weigh(name, formula, finding.found_by).measure
             if result.gross < LEAST_BACKWARDS or result.share_nontrivial < evidence.LEAST_SHARE:
                 return f"it says too little about {name}"
         return ""
+
+    def _two_signs(self, name: str) -> bool:
+        values = self.lookup(name)[0]
+        return bool((values < 0).any() and (values > 0).any())
 
     def _refitted(self, finding: Finding, simpler: Expression) -> list[Expression]:
         """The simpler formula times the constants that suit it best."""

@@ -93,7 +93,7 @@ UNROUNDED, LEAST_SPREAD = 0.1, 0.1
 # have several.
 AGAIN, FROM_THE_LEFT = 2.0, 4.5
 # Directions whose exactness differs by less than this are taken to be equally exact.
-SAME = 0.02
+SAME, TELLING = 0.02, 0.9
 
 
 def hint(name: str) -> bool:
@@ -166,7 +166,9 @@ def rank(
         Columns that other formulas give already, and how much that counts against them.
     """
     best = max(way.exact for way in directions)
-    widest = max(way.spread for way in directions if way.exact >= best - SAME)
+    # Where no direction is exact, all operands are rounded, and none of them tells.
+    same = SAME if best >= TELLING else 1.0
+    widest = max(way.spread for way in directions if way.exact >= best - same)
     scores = []
     for at, (target, formula, exact, spread, length) in enumerate(directions):
         columns = [base(name) for name in formula.columns]
@@ -187,7 +189,7 @@ def rank(
         # A balance is computed from the row before, unless what is added to it looks computed.
         if any(base(name) == target for name in formula.columns):
             score += -4.0 if _change(target, formula, filled) else 4.0
-        scores.append((exact < best - SAME, -round(score, 6), at))
+        scores.append((exact < best - same, -round(score, 6), at))
     return [at for _, _, at in sorted(scores)]
 
 

@@ -13,11 +13,13 @@ from inalu.tabular.derived import Place, base, place
 from inalu.tabular.directions import directions
 from inalu.tabular.findings import SHARP, Bench, Finding, best_first, common_rows, stepwise
 from inalu.tabular.independence import POINTS, Equation, follows, imprecision, remainders
-from inalu.tabular.orientation import AGAIN, FROM_THE_LEFT, Way, rank
+from inalu.tabular.orientation import AGAIN, FROM_THE_LEFT, Way, additive, rank
 
 MOST_EQUIVALENT = 6
 # Bits by which a formula must beat a shorter one for the same column to come before it.
 MARGIN = 6.0
+# One that explains more bits, but in fewer rows than this share, is no rival.
+SHARE_OF_ROWS = 0.9
 # A rival must hold in so much more of the rows to be named instead of a formula.
 LEAST_BETTER = 0.02
 # Bits by which an equivalent may be longer than the formula that it is listed with.
@@ -102,6 +104,7 @@ def in_order(leaders: Sequence[Finding]) -> list[Finding]:
             for place, other in enumerate(first)
             if other.target == one.target
             and other.measure.bits > one.measure.bits + MARGIN
+            and other.measure.holding.sum() >= SHARE_OF_ROWS * one.measure.holding.sum()
             and len(one.columns & other.columns) > len(one.columns) / 2
             and not one.columns < other.columns
         ]
@@ -288,7 +291,7 @@ def _not_taken(bench: Bench, finding: Finding, chosen: Sequence[Chosen], order: 
     taken: dict[str, float] = {}
     for one in chosen:
         target, operands = one.finding.target, one.finding.formula.columns
-        left = all(order[base(name)] < order[target] for name in operands)
+        left = additive(one.finding.formula) and all(order[base(n)] < order[target] for n in operands)
         taken[target] = max(taken.get(target, 0.0), FROM_THE_LEFT if left else AGAIN)
     if finding.target not in taken:
         return finding

@@ -175,8 +175,28 @@ def pairs(view: View, targets: Sequence[int]) -> Found:
         for family in options:
             tried += 2 * len(family.left)
             scored += score(family.values, family.radius, partial(_formula, family, atoms), y, hy)
+            if family.operator == "/":
+                scored += _growth(family, atoms, y, hy)
         candidates += [Candidate(view.names[target], formula, "pairs") for formula in best(scored)]
     return Found(candidates, tried)
+
+
+def _growth(family: Family, atoms: Atoms, y: Array, hy: Array) -> list[Scored]:
+    """Quotients less one, and one less quotients, also in percent: the change from one column to another."""
+    found: list[Scored] = []
+    for scale in (1, 100):
+        for sign in (1, -1):
+
+            def change(place: int, scale: int = scale, sign: int = sign) -> Expression:
+                left = atoms.formulas[int(family.left[place])]
+                right = atoms.formulas[int(family.right[place])]
+                ratio = ((left - right) if sign > 0 else (right - left)) / right
+                return ratio if scale == 1 else scale * ratio
+
+            found += score(
+                family.values, family.radius, change, 1 + sign * y / scale, hy / scale, scaled=False
+            )
+    return found
 
 
 def score(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -80,59 +80,85 @@ def _neighbours(view: View, before: View, target: int, shift: int) -> tuple[list
     y, hy = view.values[sample, target], view.halves[sample, target]
     if len(sample) < LEAST_ROWS or np.ptp(y) == 0:
         return [], 0
+    others = np.array([column for column in range(view.width) if column != target], dtype=np.intp)
+    if not len(others):
+        return [], 0
+    cells = (view.values[np.ix_(sample, others)].T, view.halves[np.ix_(sample, others)].T)
+    earlier = (before.values[np.ix_(sample, others)].T, before.halves[np.ix_(sample, others)].T)
+    own = (before.values[sample, target], before.halves[sample, target])
+    mine = previous(view, target, shift)
     scored: list[Scored] = []
     tried = 0
-    for column in range(view.width):
-        if column == target:
-            continue
-        cells = (view.values[sample, column], view.halves[sample, column])
-        earlier = (before.values[sample, column], before.halves[sample, column])
-        own = (before.values[sample, target], before.halves[sample, target])
-        now, then, mine = view.column(column), previous(view, column, shift), previous(view, target, shift)
-        # Growth has its constants: a fitted one would turn any column that hardly varies into a rate.
-        for scaled, options in (
-            (True, _steps(cells, earlier, now, then)),
-            (False, _own(cells, own, now, mine)),
-        ):
-            formulas, values, radius = zip(*options, strict=True)
-            tried += 2 * len(formulas)
-            scored += score(np.array(values), np.array(radius), formulas.__getitem__, y, hy, scaled=scaled)
+    # Growth has its constants: a fitted one would turn any column that hardly varies into a rate.
+    for scaled, forms in ((True, _steps(cells, earlier)), (False, _own(cells, own, mine))):
+
+        def describe(place: int, forms: Sequence[Form] = forms) -> Expression:
+            form, at = divmod(place, len(others))
+            column = int(others[at])
+            return forms[form].write(view.column(column), previous(view, column, shift))
+
+        values, radius = (
+            np.vstack([form.values for form in forms]),
+            np.vstack([form.radius for form in forms]),
+        )
+        tried += 2 * len(values)
+        scored += score(values, radius, describe, y, hy, scaled=scaled)
     return scored, tried
 
 
 Cells = tuple[Array, Array]
 
 
-def _steps(
-    cells: Cells, earlier: Cells, now: Expression, then: Expression
-) -> Iterator[tuple[Expression, Array, Array]]:
+@dataclass(frozen=True, eq=False)
+class Form:
+    """What every column can say together with a neighbouring row, and how that is written.
+
+    Attributes
+    ----------
+    write : callable
+        The formula, from the column and the same in the neighbouring row.
+    values, radius : arrays of shape [columns, R]
+        Its values, and how far rounding carries them.
+    """
+
+    write: Callable[[Expression, Expression], Expression]
+    values: Array
+    radius: Array
+
+
+def _steps(cells: Cells, earlier: Cells) -> list[Form]:
     """What one column can say together with its row before."""
     (x, hx), (p, hp) = cells, earlier
     with np.errstate(all="ignore"):
-        ratio = x / p
+        ratio, turned = x / p, p / x
         room = (hx + np.abs(ratio) * hp) / np.maximum(np.abs(p) - hp, 0)
-        yield then, p, hp
-        yield now - then, x - p, hx + hp
-        yield now + then, x + p, hx + hp
-        yield now / then, ratio, room
-        yield (now - then) / then, (x - p) / p, room
-        turned = p / x
-        room = (hp + np.abs(turned) * hx) / np.maximum(np.abs(x) - hx, 0)
-        yield then / now, turned, room
-        yield (then - now) / now, (p - x) / x, room
+        back = (hp + np.abs(turned) * hx) / np.maximum(np.abs(x) - hx, 0)
+        return [
+            Form(lambda now, then: then, p, hp),
+            Form(lambda now, then: now - then, x - p, hx + hp),
+            Form(lambda now, then: now + then, x + p, hx + hp),
+            Form(lambda now, then: now / then, ratio, room),
+            Form(lambda now, then: (now - then) / then, (x - p) / p, room),
+            Form(lambda now, then: then / now, turned, back),
+            Form(lambda now, then: (then - now) / now, (p - x) / x, back),
+        ]
 
 
-def _own(
-    cells: Cells, own: Cells, rate: Expression, mine: Expression
-) -> Iterator[tuple[Expression, Array, Array]]:
+def _own(cells: Cells, own: Cells, mine: Expression) -> list[Form]:
     """The target's row before, multiplied by what a column says."""
     (x, hx), (p, hp) = cells, own
+    times = (np.abs(p) * hx + np.abs(x) * hp, np.abs(p) * hx / 100)
     with np.errstate(all="ignore"):
-        for scale in (1, 100):
-            grown = 1 + x / scale
-            factor = rate if scale == 1 else rate / scale
-            yield mine * factor, p * x / scale, (np.abs(p) * hx + np.abs(x) * hp) / scale
-            yield mine * (1 + factor), p * grown, np.abs(p) * hx / scale + np.abs(grown) * hp
+        return [
+            Form(lambda rate, _: mine * rate, p * x, times[0]),
+            Form(lambda rate, _: mine * rate / 100, p * x / 100, times[0] / 100),
+            Form(lambda rate, _: mine * (1 + rate), p * (1 + x), np.abs(p) * hx + np.abs(1 + x) * hp),
+            Form(
+                lambda rate, _: mine * (1 + rate / 100),
+                p * (1 + x / 100),
+                times[1] + np.abs(1 + x / 100) * hp,
+            ),
+        ]
 
 
 def _running(view: View, targets: Sequence[int]) -> tuple[list[Candidate], int]:
