@@ -64,7 +64,12 @@ def select(bench: Bench, findings: Sequence[Finding], order: Mapping[str, int]) 
     chosen: list[Chosen] = []
     for leader in in_order(leaders):
         _place(bench, leader, chosen, order)
-    return _independent(bench, chosen)
+    chosen = _independent(bench, chosen)
+    for one in chosen:
+        turned = _not_taken(bench, one.finding, [other for other in chosen if other is not one], order)
+        if turned.target != one.finding.target:
+            one.finding, one.equivalent = turned, []
+    return chosen
 
 
 def _direct(
@@ -249,7 +254,7 @@ def _place(bench: Bench, finding: Finding, chosen: list[Chosen], order: Mapping[
         # An accepted relation and something that is no relation: together they hold by rounding only.
         return
     if shorter is None:
-        chosen.append(Chosen(_not_taken(bench, finding, chosen, order)))
+        chosen.append(Chosen(finding))
     elif not any(_repairs(bench, one.finding, shorter) for one in chosen):
         _place(bench, shorter, chosen, order)
 

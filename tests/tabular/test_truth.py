@@ -1,0 +1,93 @@
+"""What an audit must not take for a formula: luck that rows in order, whole numbers and copies have plenty of."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import inalu
+from inalu.tabular.pipeline import ON_REQUEST, stage_names
+from inalu.tabular.search.networks import networks, rescaled
+from inalu.tabular.search.view import View
+
+ROWS = 240
+
+
+def found(columns: dict[str, np.ndarray], **options: object) -> list[str]:
+    return [str(relation) for relation in inalu.audit(columns, **options).relations]
+
+
+def test_sorted_marks_are_no_growth_of_the_next_row() -> None:
+    rng = np.random.default_rng(1)
+    one = np.sort(rng.integers(0, 2, ROWS)).astype(float)
+    assert found({"a": one, "b": np.round(rng.uniform(0, 9, ROWS), 2)}) == []
+
+
+def test_two_running_numbers_that_drift_apart_are_no_formula() -> None:
+    rank = np.arange(1.0, 501.0)
+    other = rank + np.repeat([0.0, 1.0, 2.0], [180, 170, 150])
+    assert not [one for one in found({"rank": rank, "other": other}) if "." in one]
+
+
+def test_a_habit_is_no_rule() -> None:
+    rng = np.random.default_rng(2)
+    start = rng.integers(1850, 2000, 120).astype(float)
+    end = start + (rng.random(120) < 0.1)
+    assert found({"start": start, "end": end}) == []
+
+
+def test_copies_of_marks_do_not_make_a_mean() -> None:
+    rng = np.random.default_rng(3)
+    mark = rng.integers(0, 2, ROWS).astype(float)
+    assert not [one for one in found({"a": mark, "b": mark, "c": mark}) if "/ 2" in one]
+
+
+def test_the_sum_of_rounded_parts_holds_in_all_rows() -> None:
+    """Double rounding is the normal case: a third of the rows is a unit off."""
+    rng = np.random.default_rng(4)
+    parts = rng.uniform(0, 9, (3, ROWS))
+    columns = {name: np.round(part, 2) for name, part in zip("abc", parts, strict=True)}
+    audit = inalu.audit({**columns, "total": np.round(parts.sum(axis=0), 2)})
+    assert [str(relation) for relation in audit.relations] == ["total = a + b + c"]
+    assert audit.holds
+
+
+def test_a_column_gets_one_formula_and_the_next_one_its_own() -> None:
+    rng = np.random.default_rng(5)
+    base, extra = (np.round(rng.uniform(10, 900, 80), 2) for _ in range(2))
+    gross = np.round(base + extra, 2)
+    tax = np.round(gross * rng.choice([0.1, 0.2, 0.3], 80), 2)
+    named = {"base": base, "extra": extra, "gross": gross, "tax": tax, "net": np.round(gross - tax, 2)}
+    assert found(named) == ["gross = base + extra", "net = gross - tax"]
+
+
+def test_one_wrong_balance_is_one_wrong_cell() -> None:
+    rng = np.random.default_rng(6)
+    paid = np.round(rng.normal(0, 200, 60), 2)
+    balance = np.round(1000 + np.cumsum(paid), 2)
+    balance[30] += 9
+    (relation,) = inalu.audit({"paid": paid, "balance": balance}).relations
+    assert [(one.row, one.suspect) for one in relation.breaking] == [(30, "balance"), (31, "balance")]
+    assert relation.breaking[0].proposal == pytest.approx(balance[30] - 9)
+    assert relation.breaking[1].cause == "follows from the row before"
+
+
+def test_a_square_of_negative_numbers_is_found() -> None:
+    rng = np.random.default_rng(7)
+    a, b = (np.round(rng.uniform(-9, 9, ROWS), 2) for _ in range(2))
+    assert found({"a": a, "b": b, "t": np.round(a / b**2, 6)}) == ["t = a / b ** 2"]
+
+
+def test_nothing_is_asked_of_four_rows() -> None:
+    assert found({name: np.arange(4.0) * at for at, name in enumerate("abcdef", 1)}) == []
+
+
+def test_networks_run_on_request() -> None:
+    assert ON_REQUEST.isdisjoint(stage_names(None))
+    assert str(rescaled(inalu.Expression.parse("a - b"), 10.0)) == "a - b"
+    rng = np.random.default_rng(3)
+    a, b, c = (np.round(rng.uniform(1, 3, 120), 2) for _ in range(3))
+    values = np.column_stack([a, b, c, (a + b) * c])
+    view = View(("a", "b", "c", "y"), values, np.full(values.shape, 0.005))
+    proposed = networks(view, [3]).candidates
+    assert any(one.formula.equals(inalu.Expression.parse("(a + b) * c")) for one in proposed)
