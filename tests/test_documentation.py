@@ -4,6 +4,8 @@ import doctest
 import importlib
 import pkgutil
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,21 @@ MODULES = sorted(m.name for m in pkgutil.walk_packages(inalu.__path__, "inalu.")
 def test_the_examples_of_a_document(document):
     failed, _ = doctest.testfile(str(document), module_relative=False, optionflags=FLAGS, encoding="utf-8")
     assert failed == 0
+
+
+def test_the_commands_of_the_readme_print_what_it_shows():
+    def without_measurements(text: str) -> list[str]:
+        lines = [line.rstrip() for line in text.strip().splitlines()]
+        return [re.sub(r"\b[0-9.]+ s\b|(?<=by luck alone: )\S+", "…", line) for line in lines]
+
+    blocks = re.findall(
+        r"```\n\$ inalu ([^\n]*)\n(.*?)```", DOCUMENTS[0].read_text(encoding="utf-8"), re.DOTALL
+    )
+    assert blocks
+    for arguments, shown in blocks:
+        command = [sys.executable, "-m", "inalu", *arguments.split()]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8")
+        assert without_measurements(done.stdout) == without_measurements(shown), done.stderr
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -26,7 +26,7 @@ class Prediction:
     value : array of shape [rows]
         The formula evaluated; NaN where an operand is missing or a divisor is zero.
     radius : array of shape [rows]
-        How far the value moves when every operand moves by half a unit: the worst case.
+        How far the value moves when every operand moves by half a unit, but for those that count a few things.
     radius_counts : array of shape [rows]
         The same with whole numbers taken as exact, as counts are.
     noise : array of shape [rows]
@@ -44,7 +44,7 @@ def predict(formula: Expression, lookup: Lookup) -> Prediction:
 
     Examples
     --------
-    >>> lookup = Lookup({"a": (np.array([1.2]), np.array([0.05])), "b": (np.array([3.0]), np.array([0.5]))})
+    >>> lookup = Lookup({"a": (np.array([1.2]), np.array([0.05])), "b": (np.array([3000.0]), np.array([0.5]))})
     >>> found = predict(Expression.parse("a + b"), lookup)
     >>> found.radius.round(3), found.radius_counts.round(3)
     (array([0.55]), array([0.05]))
