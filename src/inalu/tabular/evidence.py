@@ -45,7 +45,7 @@ MOST_MARKS = 3
 # A cell that lies nearer to its formula than this part of its half unit meets it exactly.
 EXACT_PART = 1e-3
 # Where fewer rows than these hold with exact operands, and nearly all with rounded ones, operands are rounded.
-ROUNDED_TWICE, NEARLY_ALL, A_FEW_UNITS = 0.97, 0.99, 4.0
+ROUNDED_TWICE, NEARLY_ALL, A_FEW_UNITS = 0.78, 0.99, 4.0
 # A formula that is met exactly is so in all rows that hold, but for this share.
 FEW_COARSE = 0.1
 # A formula whose windows are so wide that a row saves less than this on average is a vague one.
@@ -303,13 +303,24 @@ def measure(
         for reading, radius in options.items()
     ]
     best = max(found, key=lambda one: round(one.bits, 9))
-    # Rows that are off by a unit or two, while all hold if operands were rounded too: they were.
-    if best.share < ROUNDED_TWICE and (best.checked & ~best.holding).sum() >= LEAST_ROWS:
-        for one in found:
+    # Rows that are off by a unit or two, while all hold if operands were rounded too: they were. Where the others
+    # are met exactly, rounded operands would put a good part of the rows a unit off; fewer are wrong.
+    if best.share < (ROUNDED_TWICE if _met(best, target) else 1.0):
+        for one in sorted(found, key=lambda one: float(np.median(one.tolerance[checked]))):
             narrow = np.median(one.tolerance[checked]) <= A_FEW_UNITS * np.median(best.tolerance[checked])
             if narrow and one.share >= NEARLY_ALL and one.bits >= THRESHOLD:
                 return one
     return best
+
+
+def _met(result: Measure, target: Target) -> bool:
+    """Whether a formula is met exactly in most of the rows that hold, and not only within half a unit."""
+    rows = result.holding & ~result.trivial
+    return (
+        bool((np.abs(result.residual[rows]) <= 0.01 * target.halves[rows]).mean() > 0.5)
+        if rows.any()
+        else True
+    )
 
 
 def _weigh(

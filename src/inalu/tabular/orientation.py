@@ -183,6 +183,8 @@ def rank(
             score += 1.5
         elif places and order[target] < min(places):
             score += 0.5
+        if _root(formula):
+            score -= 3.0
         penalty = taken.get(target, 0.0)
         if places and order[target] < max(places) and (penalty > AGAIN or not additive(formula)):
             score -= penalty
@@ -213,3 +215,10 @@ def exact_share(residual: np.ndarray, halves: np.ndarray, noise: np.ndarray, ask
 def spread(residual: np.ndarray, halves: np.ndarray, asked: np.ndarray) -> float:
     """How far cells lie from a formula, in half units of theirs: the median of the rows asked."""
     return float(np.median(np.abs(residual[asked]) / halves[asked])) if asked.any() else 0.0
+
+
+def _root(formula: Expression) -> bool:
+    """Whether a formula takes a root: people write the square."""
+    if isinstance(formula, Power) and formula.exponent.denominator != 1:
+        return True
+    return any(_root(child) for child in formula.children)
