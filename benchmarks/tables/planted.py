@@ -151,7 +151,7 @@ def ratio(part: int, whole: int) -> str:
     return f"{part / whole:.1%}" if whole else "–"
 
 
-def usable(entries: Sequence[Entry], most_bytes: int = 250_000) -> list[Entry]:
+def usable(entries: Sequence[Entry], most_bytes: int = 45_000) -> list[Entry]:
     """Kept tables that are small enough to be audited many times."""
     return [one for one in entries if one.kept and one.path.stat().st_size < most_bytes]
 
