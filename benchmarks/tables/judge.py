@@ -141,7 +141,8 @@ def atoms(target: str, formula: str) -> list[str]:
     if running := re.fullmatch(r"`cumsum\((.*)\)`", formula):
         return [target, f"{target}[-1]", running.group(1)]
     names = re.findall(r"`([^`]*)`", formula)
-    return [target, *names, *re.findall(r"[^\W\d]\w*", re.sub(r"`[^`]*`", " ", formula))]
+    # Quoted names and the e of numbers such as 2e-06 are no plain names.
+    return [target, *names, *re.findall(r"\b[^\W\d]\w*", re.sub(r"`[^`]*`", " ", formula))]
 
 
 def residual(target: str, formula: str, at: dict[str, float]) -> float:
