@@ -79,6 +79,8 @@ def starts(one: int, two: int) -> None:
     print("| layers | way | formula | snapped weights that changed |\n| --- | --- | ---: | ---: |")
     for layers, tasks, count in (("one", ONE_LAYER, one), ("two", TWO_LAYERS, two)):
         cases = [Case(task, 50_000 + seed) for task in tasks for seed in range(count)]
+        if not cases:
+            continue
         for name, way in WAYS.items():
             found = way(cases)
             changed = np.mean([o.changed for o in found])
