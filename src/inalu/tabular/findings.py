@@ -34,6 +34,10 @@ INEXACT_BITS = 10.0
 WIDE_BITS = 1.5
 # The share of rows in which a column has to be another one: less is a habit, and no formula.
 SURELY = 0.97
+# A formula that holds in a smaller share of rows needs this many bits.
+BROKEN, BROKEN_BITS = 0.9, 20.0
+# Two columns are nearly the same when this share of their rows is.
+MOST_ALIKE = 0.7
 # Rows that are looked at first, and how many of them must be filled for the look to count.
 GLANCE, LEAST_GLANCE = 300, 40
 
@@ -169,9 +173,25 @@ class Bench:
             return "it is near the values without being their formula"
         if self._regression(result, formula):
             return "its constants are fitted, and as long as the rows allow"
-        if result.share < SURELY and (copy(formula) or self.target(target).few):
+        if result.share < BROKEN and result.bits < BROKEN_BITS:
+            return "luck explains it as well"
+        habit = copy(formula) or self.target(target).few
+        if (result.share < SURELY and habit) or self._cancels(result, formula):
             return "the columns agree often, but not as a rule"
         return ""
+
+    def _cancels(self, result: Measure, formula: Expression) -> bool:
+        """Whether a sum takes one column from another that mostly holds the same: what is left is a habit."""
+        form = linear(formula)
+        if form is None or result.share >= 1:
+            return False
+        cells = {name: self.lookup(name)[0][result.checked] for name in form.weights}
+        for plus in (name for name, weight in form.weights.items() if weight > 0):
+            for minus in (name for name, weight in form.weights.items() if weight < 0):
+                told = (cells[plus] != 0) | (cells[minus] != 0)
+                if told.any() and (cells[plus] == cells[minus])[told].mean() > MOST_ALIKE:
+                    return True
+        return False
 
     def _regression(self, result: Measure, formula: Expression) -> bool:
         rows = np.flatnonzero(result.holding & ~result.trivial)

@@ -69,6 +69,7 @@ def select(bench: Bench, findings: Sequence[Finding], order: Mapping[str, int]) 
         turned = _not_taken(bench, one.finding, [other for other in chosen if other is not one], order)
         if turned.target != one.finding.target:
             one.finding, one.equivalent = turned, []
+        one.equivalent = [formula for formula in one.equivalent if formula != one.finding.formula]
     return chosen
 
 
