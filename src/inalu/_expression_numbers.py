@@ -73,21 +73,27 @@ def decimal_text(value: Fraction) -> str:
 
     Examples
     --------
-    >>> decimal_text(Fraction(1, 4)), decimal_text(Fraction(10**20)), decimal_text(Fraction(1, 10**7))
-    ('0.25', '1e20', '1e-7')
+    >>> decimal_text(Fraction(1, 4)), decimal_text(Fraction(10**20)), decimal_text(Fraction(2136, 10**9))
+    ('0.25', '1e20', '2.136e-6')
     """
     places = decimal_places(value) or 0
     digits = str(value.numerator * (10**places // value.denominator))
     if not places:
         kept = digits.rstrip("0")
         if len(digits) > 15 and len(kept) <= 10:
-            return f"{kept}e{len(digits) - len(kept)}"
+            return _scientific(kept, len(digits) - len(kept))
         # pandas keeps a whole number beyond 64 bits as an object; a float computes like the rest.
         return digits if value < 2**63 else digits + ".0"
     if places - len(digits) >= 5:
-        return f"{digits}e-{places}"
+        return _scientific(digits, -places)
     digits = digits.rjust(places + 1, "0")
     return f"{digits[:-places]}.{digits[-places:]}"
+
+
+def _scientific(digits: str, exponent: int) -> str:
+    """Digits times a power of ten with one digit before the point, as in 2.136e-6."""
+    point = f".{digits[1:]}" if len(digits) > 1 else ""
+    return f"{digits[0]}{point}e{exponent + len(digits) - 1}"
 
 
 def _read(value: object) -> Fraction | None:

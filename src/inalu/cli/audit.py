@@ -16,7 +16,8 @@ Examples:
   inalu audit sales.csv --save rules.json --json > found.json
   cat sales.csv | inalu audit -
 
-Exit codes: 0 all rows hold, or nothing was found; 1 rows break a formula; 2 the input cannot be used."""
+Exit codes: 0 all rows hold, or nothing was found; 1 rows break a formula; 2 the input cannot be used; 130 stopped
+with Ctrl-C, after printing what had been found."""
 
 
 @click.command(epilog=EPILOG)

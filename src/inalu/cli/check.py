@@ -13,7 +13,8 @@ Examples:
   inalu audit january.csv --save rules.json
   inalu check rules.json february.csv
 
-Exit codes: 0 all rows hold; 1 rows break a rule; 2 the input cannot be used or lacks a column."""
+Exit codes: 0 all rows hold; 1 rows break a rule; 2 the input cannot be used or lacks a column; 130 stopped with
+Ctrl-C."""
 
 
 @click.command(epilog=EPILOG)

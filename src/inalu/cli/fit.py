@@ -14,7 +14,8 @@ Examples:
   inalu fit sales.csv --target total
   inalu fit patients.csv --target bmi --export excel
 
-Exit codes: 0 all rows hold, or no formula was found; 1 rows break it; 2 the input cannot be used."""
+Exit codes: 0 all rows hold, or no formula was found; 1 rows break it; 2 the input cannot be used; 130 stopped with
+Ctrl-C, after printing what had been found."""
 
 
 @click.command(epilog=EPILOG)

@@ -72,7 +72,10 @@ SEARCHING = (
         help="Save the rules found, for `inalu check`.",
     ),
     click.option(
-        "--stages", help="Search only with these stages, separated by commas. [default: all but networks]"
+        "--stages",
+        metavar="NAMES",
+        help="Search only with these, separated by commas: pairs, sums, ranges, products, robust, ratios, triples, "
+        "sequences, networks. [default: all but networks]",
     ),
     click.option(
         "--seed", default=0, show_default=True, type=click.IntRange(0), help="The seed of all random choices."

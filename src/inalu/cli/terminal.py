@@ -53,7 +53,7 @@ def report(audit: Audit, table: Table, *, rows: int, notes: bool, asked: str) ->
         parts.append(_nothing(audit, asked))
     if audit.relations:
         parts.append(_closing(audit, asked))
-    if audit.interrupted:
+    if audit.interrupted and audit.relations:
         parts.append(Text("Interrupted: this is what had been found.", style="bold yellow"))
     return Group(*parts)
 
@@ -123,6 +123,9 @@ def _cause(broken: Break, relation: Relation, table: Table) -> str:
 def _nothing(audit: Audit, asked: str) -> Text:
     if asked == "check":
         return Text("The rules file holds no rules.")
+    if audit.interrupted:
+        # A search that was cut off cannot say that there is nothing.
+        return Text("Interrupted: no formula had been found yet.", style="bold yellow")
     text = Text("No formula found: no column follows from others clearly enough to tell it from luck.")
     if audit.nearest_miss is not None:
         text.append(f"\nThe nearest miss: {plain(str(audit.nearest_miss))}.")

@@ -268,7 +268,20 @@ class _Run:
         return self.full.weigh(finding.target, finding.formula, finding.found_by)
 
     def relations(self) -> tuple[Relation, ...]:
-        """What is reported, in the order of computation."""
+        """What is reported, in the order of computation.
+
+        Ctrl-C in this last step, where the search did not hear it, is answered with what was found all the same:
+        the step starts again and knows what it has weighed. A second Ctrl-C ends it.
+        """
+        try:
+            return self._relations()
+        except KeyboardInterrupt:
+            if self.interrupted:
+                raise
+            self.interrupted = True
+            return self._relations()
+
+    def _relations(self) -> tuple[Relation, ...]:
         chosen = chained(select(self.search.bench, self.search.findings, self.order), self.order)
         kept = [
             Chosen(finding, one.equivalent)

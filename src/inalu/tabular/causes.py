@@ -114,7 +114,8 @@ def explain(
         if vouched is not None and name in vouched:
             standing = standing - _VOUCHED_BITS * np.clip(vouched[name][rows], -2, 2)
         dropped = [simpler for operand in solved[name].columns for simpler in without(solved[name], operand)]
-        known = np.isfinite(cell.needed)
+        # A whole number cannot be 41.00001: a cell that is the nearest to what is needed is not the wrong one.
+        known = np.isfinite(cell.needed) & (np.abs(cell.there - cell.needed) > cell.half)
         options = [
             (UNKNOWN, np.where(known, 0.0, -20.0)),
             *_causes(cell, lookup, rows, dropped if name == target else ()),
@@ -224,7 +225,8 @@ def _causes(
             bits = fits(v * 10.0**-power, len(POWERS), scaled)
             yield label, np.where((np.abs(v) > cell.half) & (np.abs(e) > tolerance), bits, -np.inf)
         yield DOUBLED, fits(v / 2, 2.0)
-        yield UNIT, np.where(np.abs(v - e) <= 3 * cell.half + cell.room, sharp - 1.0, -np.inf)
+        beside = (np.abs(v - e) > cell.half) & (np.abs(v - e) <= 3 * cell.half + cell.room)
+        yield UNIT, np.where(beside, sharp - 1.0, -np.inf)
         yield from _digits(cell, tolerance, sharp)
         yield NEIGHBOUR, _copied(cell, lookup, rows, tolerance)
         for simpler in dropped:

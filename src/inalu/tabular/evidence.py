@@ -508,10 +508,12 @@ def _rounding_bits(counts: Array) -> float:
     total = float(counts.sum())
     inside, near, far = counts[:_INSIDE], counts[_INSIDE:_NEAR], counts[_NEAR:]
     price = 0.5 * math.log2(total)
-    # Inside the window errors are spread evenly, or in a way of their own (sums of several rounded cells).
-    evenly = float(inside.sum()) * 2.0 + 2 * price
-    freely = sum(_code(inside, inside.sum())) + 5 * price
     groups = np.array([inside.sum(), near.sum(), far.sum()])
+    # Only what occurs has a share to state: one broken row among a million exact ones is two groups, not seven.
+    stated = np.count_nonzero(groups) - 1
+    # Inside the window errors are spread evenly, or in a way of their own (sums of several rounded cells).
+    evenly = float(inside.sum()) * 2.0 + stated * price
+    freely = sum(_code(inside, inside.sum())) + (stated + np.count_nonzero(inside) - 1) * price
     beside = float(near @ -np.log2(np.diff(_EDGES[_INSIDE : _NEAR + 1]) / 2))
     # Of the distances beyond, each doubling is as likely as any other up to the largest that occurs.
     reach = float(np.flatnonzero(far)[-1] + 1) if far.any() else 1.0

@@ -32,6 +32,8 @@ def page_of(audit: Audit, data: Table) -> str:
 
 def _lead(audit: Audit) -> str:
     rows = {broken.row for relation in audit.relations for broken in relation.breaking}
+    if not audit.relations and audit.interrupted:
+        return "The search was interrupted; no formula had been found yet."
     if not audit.relations:
         return "No formula found: no column follows from others clearly enough to tell it from luck."
     count = len(audit.relations)

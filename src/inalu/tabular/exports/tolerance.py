@@ -43,6 +43,8 @@ def _half(rule: Rule, name: str) -> Expression:
     """The half unit of a column's cell."""
     where = place(name)
     absolute, relative = rule.precision.get(where.name, Precision())
+    # Half of 1e-5 may be 4.9999999999999996e-06 to a float; nobody wants to read that.
+    absolute = float(f"{absolute:.12g}")
     size = _absolute(Column(name))
     if not relative:
         return Constant(absolute)
