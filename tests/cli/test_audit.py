@@ -277,8 +277,10 @@ def test_ctrl_c_prints_what_is_found_as_json(tmp_path: Path) -> None:
     assert [(one["target"], one["formula"]) for one in json.loads(out)["relations"]] == [("sum", "c0 + c1")]
 
 
+# What runs in the background of a shell script inherits a SIGINT that is ignored.
 SLOW_DECOYS = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from inalu.cli.main import main
 from inalu.tabular import audit
 def slow(*arguments, **options):
