@@ -14,6 +14,7 @@ from rich.text import Text
 from inalu.cli.tables import plain
 from inalu.errors import InvalidData
 from inalu.tabular.relation import Audit, Break, Relation
+from inalu.tabular.totals import sentence
 
 if TYPE_CHECKING:
     from inalu.tabular.table import Table
@@ -49,6 +50,8 @@ def report(audit: Audit, table: Table, *, rows: int, notes: bool, asked: str) ->
     if rivals := audit.relations[len(best) :]:
         parts.append(Text(f"Other formulas for {plain(rivals[0].target)}:", style="dim"))
         parts += [Text(f"    {plain(str(one.formula))}    {_held(one)}", style="dim") for one in rivals]
+    if audit.total_rows:
+        parts.append(_totals(audit, table, rows))
     if not audit.relations:
         parts.append(_nothing(audit, asked))
     if audit.relations:
@@ -120,6 +123,19 @@ def _cause(broken: Break, relation: Relation, table: Table) -> str:
     return words
 
 
+def _totals(audit: Audit, table: Table, rows: int) -> RenderableType:
+    """The total rows, those that do not add up first and in full."""
+    ordered = sorted(audit.total_rows, key=lambda total: not total.breaking)
+    wrong = sum(bool(total.breaking) for total in ordered)
+    lines: list[RenderableType] = []
+    for total in ordered[: max(rows, wrong)]:
+        line = Text("✗ " if total.breaking else "✓ ", style="bold red" if total.breaking else "bold green")
+        lines.append(line.append(plain(sentence(total, table, audit.total_rows)), style="not bold"))
+    if left := len(ordered) - len(lines):
+        lines.append(Text(f"    … and {left:,} more total {_plural('row', left)} (--json)", style="dim"))
+    return Group(*lines)
+
+
 def _nothing(audit: Audit, asked: str) -> Text:
     if asked == "check":
         return Text("The rules file holds no rules.")
@@ -144,7 +160,12 @@ def _closing(audit: Audit, asked: str) -> Text:
         text.append(f"; {count} {_plural(word, count)} {'was' if count == 1 else 'were'} ")
         text.append("checked." if asked == "check" else "found.")
     else:
-        text.append(f"All rows hold, {count} {_plural(word, count)}.", style="bold green")
+        wrong = sum(bool(total.breaking) for total in audit.total_rows)
+        if wrong:
+            said = f"{wrong:,} total {_plural('row', wrong)} {'does' if wrong == 1 else 'do'} not add up. "
+            text.append(said, style="bold red")
+        rows = "All other rows" if wrong else "All rows"
+        text.append(f"{rows} hold, {count} {_plural(word, count)}.", style="bold green")
     if asked != "check":
         text.append(f" Expected by luck alone: {audit.false_findings_expected:.2g} of {count}.", style="dim")
     if audit.unexplained and asked == "audit":

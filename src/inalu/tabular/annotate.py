@@ -16,6 +16,7 @@ from inalu.tabular import render
 from inalu.tabular.derived import Place, place
 from inalu.tabular.relation import Audit, Break, Relation
 from inalu.tabular.table import Table
+from inalu.tabular.totals import sentence
 
 SUMMARY, FORMULAS, DATA = "inalu findings", "inalu formulas", "data"
 MOST_FORMULAS = 1_000_000
@@ -125,6 +126,9 @@ def _write_findings(sheet: Any, audit: Audit, table: Table, rows: Sequence[int])
         )
     if not audit.relations:
         lines.append(("nothing found",))
+    if audit.total_rows:
+        lines += [(), ("total rows",)]
+        lines += [(sentence(total, table, audit.total_rows),) for total in audit.total_rows]
     breaks = [(relation, broken) for relation in audit.relations for broken in relation.breaking]
     heads = [1]
     if breaks:
@@ -144,21 +148,29 @@ def _write_findings(sheet: Any, audit: Audit, table: Table, rows: Sequence[int])
 
 
 def _write_formulas(sheet: Any, audit: Audit, table: Table, data: Any, rows: Sequence[int]) -> None:
-    """For every relation a column of formulas over the cells of the data sheet, and one of differences."""
+    """For every relation a column of formulas over the cells of the data sheet, and one of differences.
+
+    Total rows have no formulas.
+    """
+    totals = [rows[total.row] for total in audit.total_rows]
+    skipped = frozenset(totals)
+    rows = [row for row in rows if row not in skipped] if totals else rows
     utils = require_extra("openpyxl.utils", "all")
     letters = {column.name: utils.get_column_letter(column.position + 1) for column in table.columns}
     decimals = {column.name: None if column.relative else column.decimals for column in table.columns}
     title = data.title.replace("'", "''")
     put(sheet.cell(1, 1), "row")
-    for row in range(table.rows):
+    for row in range(len(rows)):
         put(sheet.cell(row + 2, 1), rows[row])
     for at, relation in enumerate(audit.relations):
         column = 2 + 2 * at
         put(sheet.cell(1, column), f"{relation.target}, computed")
         put(sheet.cell(1, column + 1), f"{relation.target}, difference")
         here = utils.get_column_letter(column)
-        for row in range(table.rows):
-            text = _cell_formula(relation, letters, f"'{title}'", rows, row, decimals.get(relation.target))
+        for row in range(len(rows)):
+            text = _cell_formula(
+                relation, letters, f"'{title}'", rows, row, decimals.get(relation.target), totals
+            )
             if text is None:
                 continue
             sheet.cell(row + 2, column).value = text
@@ -175,6 +187,7 @@ def _cell_formula(
     rows: Sequence[int],
     row: int,
     decimals: int | None,
+    totals: Sequence[int],
 ) -> str | None:
     """The formula of one row over cells: empty where an operand is, None where it needs a row that is not."""
     if any(not 0 <= row + place(name).shift < len(rows) for name in relation.formula.columns):
@@ -183,7 +196,10 @@ def _cell_formula(
     def reference(where: Place) -> str:
         letter = letters[where.name]
         if where.running:
-            return f"SUM({title}!{letter}${rows[0]}:{letter}{rows[row]})"
+            text = f"SUM({title}!{letter}${rows[0]}:{letter}{rows[row]})"
+            # Totals between the rows would be counted again.
+            again = [f"{title}!{letter}{total}" for total in totals if rows[0] < total < rows[row]]
+            return f"({text}-{'-'.join(again)})" if again else text
         return f"{title}!{letter}{rows[row + where.shift]}"
 
     formula = render.excel(relation.formula, decimals=decimals, reference=reference)[1:]
@@ -206,6 +222,10 @@ def _mark(sheet: Any, audit: Audit, table: Table, rows: Sequence[int]) -> None:
             column = positions.get(broken.suspect, positions.get(relation.target))
             if column is not None:
                 said.setdefault((rows[broken.row], column), []).append(note(relation, broken))
+    for total in audit.total_rows:
+        for wrong in total.breaking:
+            text = f"The sum of the rows above is {wrong.expected:.12g}, the cell holds {wrong.value:.12g}."
+            said.setdefault((rows[total.row], positions[wrong.column]), []).append(text)
     for (row, column), lines in said.items():
         cell = sheet.cell(row, column)
         # The covered cells of a merged range are read-only.

@@ -20,6 +20,7 @@ from inalu.tabular.pipeline import Search, stage_names
 from inalu.tabular.relation import Audit, NearestMiss, Relation
 from inalu.tabular.selection import Chosen, chained, select
 from inalu.tabular.table import Table, read_table
+from inalu.tabular.totals import total_rows
 
 if TYPE_CHECKING:
     from inalu.tabular.rules import Rule
@@ -74,20 +75,24 @@ def audit(
     ['gross = net + tax']
     """
     start = time.perf_counter()
-    run = _Run.of(read_table(source, **reading), stages, seed, None, on_relation, progress)
+    table = read_table(source, **reading)
+    totals = total_rows(table)
+    data = table.without([total.row for total in totals])
+    run = _Run.of(data, stages, seed, None, on_relation, progress)
     run.search_all()
     relations, misses = run.relations(), report.nearest_miss(run.search.findings)
     used = {name for relation in relations for name in (relation.target, *relation.operands)}
     return Audit(
-        table=run.table.name,
-        rows=run.table.rows,
+        table=table.name,
+        rows=table.rows,
         seconds=time.perf_counter() - start,
         false_findings_expected=run.luck,
         relations=relations,
-        unexplained=tuple(name for name in run.table.names if name not in used),
+        unexplained=tuple(name for name in table.names if name not in used),
         nearest_miss=None if relations else misses,
         interrupted=run.interrupted,
-        notes=run.table.notes,
+        notes=table.notes,
+        total_rows=totals,
     )
 
 
@@ -115,15 +120,17 @@ def fit(
     start = time.perf_counter()
     table = read_table(source, **reading)
     table.column(target)
-    run = _Run.of(table, stages, seed, [target], on_relation, progress)
+    totals = total_rows(table)
+    data = table.without([total.row for total in totals])
+    run = _Run.of(data, stages, seed, [target], on_relation, progress)
     run.search_all()
     rivals = run.rivals(target)
     if not rivals and not run.interrupted:
         # Some formulas are easier to see from another column's side.
-        run = _Run.of(table, stages, seed, None, on_relation, progress)
+        run = _Run.of(data, stages, seed, None, on_relation, progress)
         run.search_all()
         rivals = run.rivals(target)
-    found = tuple(report.relation(table, run.full, one, run.order) for one in rivals)
+    found = tuple(report.relation(data, run.full, one, run.order) for one in rivals)
     miss: NearestMiss | None = None if found else report.nearest_miss(run.search.findings)
     return Audit(
         table=table.name,
@@ -136,6 +143,7 @@ def fit(
         interrupted=run.interrupted,
         notes=table.notes,
         rivals=True,
+        total_rows=totals,
     )
 
 
@@ -161,7 +169,9 @@ def check(rules: Any, source: Any, **reading: Any) -> Audit:
     start = time.perf_counter()
     loaded = load_rules(rules)
     table = read_table(source, **reading)
-    lookup = lookup_of(table)
+    totals = total_rows(table)
+    data = table.without([total.row for total in totals])
+    lookup = lookup_of(data)
     order = {name: at for at, name in enumerate(table.names)}
     bench = Bench(lookup, order)
     chosen = []
@@ -170,7 +180,7 @@ def check(rules: Any, source: Any, **reading: Any) -> Audit:
         reading_of = "none" if rule.exact_operands else None
         finding = bench.weigh(rule.target, rule.formula, rule.found_by, rounded=reading_of)
         chosen.append(Chosen(finding))
-    found = report.relations(table, bench, chosen, order)
+    found = report.relations(data, bench, chosen, order)
     return Audit(
         table=table.name,
         rows=table.rows,
@@ -180,6 +190,7 @@ def check(rules: Any, source: Any, **reading: Any) -> Audit:
         unexplained=(),
         nearest_miss=None,
         notes=table.notes,
+        total_rows=totals,
     )
 
 

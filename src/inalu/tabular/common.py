@@ -46,7 +46,8 @@ def in_common(table: Table, checked: NDArray[np.bool_], breaking: NDArray[np.boo
     inside = int((checked & ~breaking)[rows[0] : rows[-1] + 1].sum())
     bits = telling(count, count, inside, others)
     if bits >= LEAST_BITS:
-        found.append((bits, f"All {count} breaking rows lie between rows {rows[0]} and {rows[-1]}."))
+        first, last = table.number(int(rows[0])), table.number(int(rows[-1]))
+        found.append((bits, f"All {count} breaking rows lie between rows {first} and {last}."))
     # Equally telling marks keep the order of the columns, and a value goes before a stretch of rows.
     found.sort(key=lambda item: -round(item[0], 6))
     return tuple(said for _, said in found[:3])

@@ -6,6 +6,7 @@ from inalu.page import Cell, Html, badge, escape, page, table
 from inalu.tabular import render
 from inalu.tabular.relation import Audit, Relation
 from inalu.tabular.table import Table
+from inalu.tabular.totals import sentence
 
 # More rows than these are for a program to read (--json), not for a person.
 MOST_ROWS = 500
@@ -26,6 +27,8 @@ def page_of(audit: Audit, data: Table) -> str:
         sections.append(("To paste", _texts(audit, data)))
     broken = [one for one in audit.relations if one.breaking]
     sections += [(f"Rows that break {one}", _breaking(one, data)) for one in broken]
+    if audit.total_rows:
+        sections.append(("Total rows", _totals(audit, data)))
     sections.append(("The table", _facts(audit, data)))
     return page(f"Formulas of {audit.table}", sections, lead=_lead(audit))
 
@@ -42,6 +45,8 @@ def _lead(audit: Audit) -> str:
         said += f"{len(rows):,} {'row breaks' if len(rows) == 1 else 'rows break'} one. "
     else:
         said += "all rows hold. "
+    if wrong := sum(bool(total.breaking) for total in audit.total_rows):
+        said += f"{wrong:,} total {'row does' if wrong == 1 else 'rows do'} not add up. "
     said += f"Expected by luck alone: {audit.false_findings_expected:.2g}."
     return f"{said} The search was interrupted; this is what had been found." if audit.interrupted else said
 
@@ -99,6 +104,24 @@ def _breaking(relation: Relation, data: Table) -> str:
     rest = f"<p>… and {more:,} more rows.</p>" if more else ""
     common = "".join(f"<p>{escape(sentence)}</p>" for sentence in relation.common)
     return f"{common}{table(head, rows)}{rest}"
+
+
+def _totals(audit: Audit, data: Table) -> str:
+    """The rows that are sums of rows above; no formula is held against them."""
+    ordered = sorted(audit.total_rows, key=lambda total: not total.breaking)
+    rows: list[list[Cell]] = [
+        [
+            badge("breaks", "bad") if total.breaking else badge("holds", "good"),
+            total.row,
+            data.row_label(total.row) if data.labels is not None else None,
+            total.label or "",
+            sentence(total, data, audit.total_rows),
+        ]
+        for total in ordered[:MOST_ROWS]
+    ]
+    more = len(ordered) - len(rows)
+    rest = f"<p>… and {more:,} more total rows.</p>" if more else ""
+    return table(["", "row", "line in the file", "label", "what it sums"], rows) + rest
 
 
 def _facts(audit: Audit, data: Table) -> str:

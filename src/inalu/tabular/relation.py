@@ -49,6 +49,61 @@ class Break:
 
 
 @dataclass(frozen=True)
+class WrongTotal:
+    """A cell of a total row that is not the sum of its column's cells."""
+
+    column: str
+    value: float
+    expected: float
+    difference: float
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that ``audit --json`` prints."""
+        numbers = {"value": self.value, "expected": self.expected, "difference": self.difference}
+        return {"column": self.column, **{name: number(value) for name, value in numbers.items()}}
+
+
+@dataclass(frozen=True)
+class TotalRow:
+    """A row that is the sum of rows above it; no formula is held against it.
+
+    Attributes
+    ----------
+    row : int
+        The data row, counted from 0.
+    label : str or None
+        The text that names it, such as "Total".
+    first, last : int
+        The first and last of the rows that it sums; total rows between them are left out.
+    columns : tuple of str
+        The columns that it sums.
+    breaking : tuple of WrongTotal
+        Its cells that should be sums and are not.
+    unsummed : tuple of str
+        Columns with a number that is no sum, such as a price or a percentage.
+    """
+
+    row: int
+    label: str | None
+    first: int
+    last: int
+    columns: tuple[str, ...]
+    breaking: tuple[WrongTotal, ...] = ()
+    unsummed: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that ``audit --json`` prints."""
+        return {
+            "row": self.row,
+            "label": self.label,
+            "first": self.first,
+            "last": self.last,
+            "columns": list(self.columns),
+            "breaking": [wrong.to_json() for wrong in self.breaking],
+        }
+
+
+@dataclass(frozen=True)
 class Evidence:
     """Why a relation is believed.
 
@@ -208,6 +263,8 @@ class Audit:
         What the reader and the audit have to say about the table, one sentence each.
     rivals : bool
         Whether the relations are formulas for one and the same column, the best first, as `inalu.fit` gives them.
+    total_rows : tuple of TotalRow
+        Rows that are sums of rows above; no formula is held against them.
 
     Examples
     --------
@@ -225,12 +282,19 @@ class Audit:
     interrupted: bool = False
     notes: tuple[str, ...] = ()
     rivals: bool = False
+    total_rows: tuple[TotalRow, ...] = ()
 
     @property
     def holds(self) -> bool:
-        """Whether no row breaks any relation; of rivals for one column only the best is asked."""
+        """Whether no row breaks any relation and every total adds up.
+
+        Of rivals for one column only the best is asked, and of totals only that column.
+        """
         asked = self.relations[:1] if self.rivals else self.relations
-        return all(not relation.breaking for relation in asked)
+        wrong = {cell.column for total in self.total_rows for cell in total.breaking}
+        if self.rivals:
+            wrong &= {*self.unexplained, *(relation.target for relation in asked)}
+        return not wrong and all(not relation.breaking for relation in asked)
 
     def to_json(self) -> dict[str, Any]:
         """The object that ``--json`` prints: plain dicts, lists, texts and finite numbers."""
@@ -250,6 +314,7 @@ class Audit:
             "relations": relations,
             "unexplained": list(self.unexplained),
             "nearest_miss": self.nearest_miss.to_json() if self.nearest_miss else None,
+            "total_rows": [total.to_json() for total in self.total_rows],
         }
 
 

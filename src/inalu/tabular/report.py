@@ -54,7 +54,7 @@ def relation(
         found_by=finding.found_by,
         rows_checked=int(result.checked.sum()),
         rows_holding=int(result.holding.sum()),
-        breaking=_breaks(bench, finding, order, votes or {}),
+        breaking=_breaks(table, bench, finding, order, votes or {}),
         evidence=Evidence(
             result.bits,
             result.share_nontrivial,
@@ -69,7 +69,7 @@ def relation(
 
 
 def _breaks(
-    bench: Bench, finding: Finding, order: Mapping[str, int], votes: Mapping[str, Array]
+    table: Table, bench: Bench, finding: Finding, order: Mapping[str, int], votes: Mapping[str, Array]
 ) -> tuple[Break, ...]:
     result, values = finding.measure, bench.lookup(finding.target)[0]
     rows = np.flatnonzero(result.checked & ~result.holding)
@@ -88,7 +88,7 @@ def _breaks(
         verdict = verdicts[at] if at < len(verdicts) else None
         found.append(
             Break(
-                row=int(row),
+                row=table.number(int(row)),
                 value=float(values[row]),
                 expected=float(result.prediction.value[row]),
                 difference=float(result.residual[row]),

@@ -111,6 +111,8 @@ class Table:
         The row number of each data row in the file; None when there is no file.
     sheet : str or None
         The Excel sheet.
+    kept : array of shape [rows] or None
+        Of a table made by `without`: the number that each row had before.
 
     Examples
     --------
@@ -126,6 +128,7 @@ class Table:
     notes: tuple[str, ...] = ()
     labels: NDArray[np.int64] | None = None
     sheet: str | None = None
+    kept: NDArray[np.intp] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -157,6 +160,29 @@ class Table:
     def row_label(self, row: int) -> int:
         """The row number in the file (counted from 1, header included) of a data row (counted from 0)."""
         return int(self.labels[row]) if self.labels is not None else row
+
+    def number(self, row: int) -> int:
+        """The number of a row in the table as it was read, counted from 0."""
+        return int(self.kept[row]) if self.kept is not None else int(row)
+
+    def without(self, rows: Sequence[int]) -> Table:
+        """The table without some of its rows."""
+        if not rows:
+            return self
+        kept = np.delete(np.arange(self.rows), rows)
+        columns = tuple(
+            replace(
+                column,
+                values=column.values[kept],
+                half_unit=column.half_unit[kept],
+                formulas=column.formulas and tuple(column.formulas[row] for row in kept),
+                texts=column.texts.take(kept),
+            )
+            for column in self.columns
+        )
+        others = tuple(OtherColumn(other.name, other.texts.take(kept)) for other in self.others)
+        labels = self.labels[kept] if self.labels is not None else None
+        return replace(self, rows=len(kept), columns=columns, others=others, labels=labels, kept=kept)
 
     def shown(self, value: float, name: str) -> str:
         """A number as a person reads it in that column: with its decimals, or as many digits as floats keep.
