@@ -174,7 +174,10 @@ def test_total_as_a_product_is_a_row_like_any_other(tmp_path: Path) -> None:
     for at in (3, 9, 19):
         rows[at][0] = f"Total Care {at}"
     assert found(tmp_path / "t.csv", rows) == []
-    # Also beside a total that is one.
+    # Also among subtotals, and beside a total that is one.
+    many = grouped((4, 4, 4, 4, 4, 4))
+    many[12][0] = "Total Care"
+    assert 12 not in [one[0] for one in found(tmp_path / "t.csv", many)]
     assert [one[0] for one in found(tmp_path / "t.csv", [*rows, total("Total", rows)])] == [20]
 
 

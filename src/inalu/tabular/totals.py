@@ -1,7 +1,7 @@
 """Rows that are sums of the rows above them: subtotals after each group, a total at the end.
 
 A label alone proves nothing ("Total" may be a brand): the cells must be the sums of the rows above, within printed
-rounding. Only where most rows with a label add up, one more that does not is taken for a total with an error in it.
+rounding. Only where most rows of one name add up, one more that does not is taken for a total with an error in it.
 """
 
 from __future__ import annotations
@@ -111,11 +111,15 @@ def total_rows(table: Table) -> tuple[TotalRow, ...]:
     values = np.column_stack([column.values for column in table.columns])
     halves = np.column_stack([column.half_unit for column in table.columns])
     rows = sorted({*labels, table.rows - 1})
-    found = _walk(values, halves, rows, labels, forced=True)
-    strong = sum(match.strong for match in found)
-    # Most labels are totals: then all are, and one that does not add up is in error.
-    if strong < 2 or strong < 3 * sum(not (match.strong or match.single) for match in found):
-        found = _walk(values, halves, rows, labels, forced=False)
+    found = _walk(values, halves, rows, labels, frozenset())
+    words = {labels.get(match.row, "").casefold() for match in found if match.strong}
+    # Rows named exactly like a total: when nearly all add up, one that does not is in error.
+    named = frozenset(row for row, label in labels.items() if label.casefold() in words)
+    if named - {match.row for match in found}:
+        again = _walk(values, halves, rows, labels, named)
+        strong = sum(match.strong for match in again)
+        if strong >= 2 and strong >= 3 * sum(not (match.strong or match.single) for match in again):
+            found = again
     if not any(match.strong for match in found):
         return ()
     sums = sum(match.summed.astype(int) for match in found)
@@ -134,14 +138,13 @@ def _ends_in_sums(table: Table) -> bool:
 
 
 def _walk(
-    values: Array, halves: Array, rows: Sequence[int], labels: dict[int, str], *, forced: bool
+    values: Array, halves: Array, rows: Sequence[int], labels: dict[int, str], forced: frozenset[int]
 ) -> list[_Match]:
-    """The totals among the candidate rows, from the top; ``forced`` takes every label for one."""
-    luck, empty = math.log2(len(rows)), _block(values, halves, 0, 0)
+    """The totals among the candidate rows, from the top; ``forced`` rows are taken for totals."""
+    at, luck, empty = 0, math.log2(len(rows)), _block(values, halves, 0, 0)
     # What a total may sum: the rows since the last total, since the last total of totals, or all.
     group = region = whole = empty
     found: list[_Match] = []
-    at = 0
     for tried, row in enumerate(rows):
         if tried == FIRST_TRIED and not any(match.strong for match in found):
             break
@@ -150,16 +153,14 @@ def _walk(
         spans = [block for block in (group, region, whole) if block.rows]
         matches = [_match(values[row], halves[row], block, row, luck) for block in spans]
         best = max(matches, key=lambda match: match.bits, default=None)
-        if matches and not (best is not None and best.strong) and matches[0].single:
+        if best and not best.strong and matches[0].single:
             best = matches[0]
-        labelled = row in labels
-        at = row + 1
-        if best is not None and ((best.strong or best.single or forced) if labelled else best.bare):
+        at = row
+        if best and (best.strong or best.single or row in forced if row in labels else best.bare):
             found.append(best)
+            at = row + 1
             region = region if best.block is group else empty
             group = empty
-        else:
-            at = row
     return found
 
 
@@ -224,8 +225,7 @@ def _nearly(value: float, expected: float, decimals: int) -> bool:
     if abs(value - expected) <= NEAR * abs(expected) or math.isclose(value, -expected, rel_tol=1e-9):
         return True
     one, other = f"{value:.{decimals}f}", f"{expected:.{decimals}f}"
-    different = [at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b]
-    return len(one) == len(other) >= 4 and len(different) == 1
+    return len(one) == len(other) >= 4 and sum(a != b for a, b in zip(one, other, strict=True)) == 1
 
 
 def sentence(total: TotalRow, table: Table, others: Sequence[TotalRow] = ()) -> str:
