@@ -306,7 +306,16 @@ RELATION_KEYS = [
     *("evidence", "equivalent", "excel", "sql"),
 ]
 KEYS = [
-    *("table", "rows", "seconds", "false_findings_expected", "relations", "unexplained", "nearest_miss"),
+    *(
+        "table",
+        "rows",
+        "seconds",
+        "false_findings_expected",
+        "relations",
+        "unexplained",
+        "nearest_miss",
+        "total_rows",
+    ),
 ]
 
 
