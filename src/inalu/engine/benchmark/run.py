@@ -100,7 +100,7 @@ def _case(case: Case, scope: Scope, rates: Rates, say: Say) -> Tree:
         "eager_ns_step": _ns(fastest), "ratio_eager": _ratio(fastest, one),
         "stacked_ns_step": _ns(rival), "ratio_stacked": _ratio(rival, one),
         "jax_ns_step": _ns(jax), "ratio_jax": _ratio(jax, every),
-        "roofline_share": round(least_seconds(case, rates) / one, 3),
+        "roofline_share": float(f"{least_seconds(case, rates) / one:.3g}"),
         "eager": {name: _ns(seconds) for name, seconds in eager.items()},
         "stacked_eager_ns_step": _ns(stacked), "stacked_compiled_ns_step": _ns(compiled),
     }  # fmt: skip
