@@ -89,7 +89,16 @@ def test_results_and_progress_are_streamed(backend):
     assert [d for d, _ in steps] == sorted(d for d, _ in steps)
 
 
+@pytest.fixture
+def hears_ctrl_c():
+    # What runs in the background of a shell script inherits a SIGINT that is ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+@pytest.mark.usefixtures("hears_ctrl_c")
 @pytest.mark.parametrize("backend", ["cpu", "stacked", "reference"])
 def test_ctrl_c_returns_what_is_finished(backend):
     # A step a row: one member has a row and ends after a hundred steps, which take even the slowest backend
