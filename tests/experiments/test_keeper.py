@@ -32,7 +32,9 @@ class Watched:
         self.prepared.append(training)
 
     def evaluate(self, results):
-        time.sleep(self.seconds * len(results))
+        began = time.thread_time()
+        while time.thread_time() - began < self.seconds * len(results):
+            pass
         self.batches.append(len(results))
         return [f"record of {result.member.tag.seed}" for result in results]
 
@@ -86,14 +88,28 @@ def test_slow_results_are_kept_one_by_one(watched, jobs):
     assert all(size == 1 for size in evaluator.batches[1:])
 
 
-def test_an_error_ends_the_training(watched, jobs):
-    watched()
-
-    def full(records):
-        raise OSError("no room")
-
-    keeper = Keeper(full, jobs)
-    keeper.put(result_of(jobs[0]))
+def test_a_training_that_is_faster_than_evaluation_waits(watched, jobs):
+    """Or the results of a long run would wait for longer and longer, and a killed process would lose more."""
+    watched(0.05)
+    keeper = Keeper(lambda records: None, jobs)
+    longest = 0
+    for _ in range(10):
+        for job in jobs:
+            keeper.put(result_of(job))
+            longest = max(longest, len(keeper._waiting))
     keeper.close()
-    with pytest.raises(OSError, match="no room"):
-        keeper.put(result_of(jobs[1]))
+    assert keeper.error is None
+    # 0.3 s hold six of them; before the first was evaluated nobody knew.
+    assert longest <= module.FIRST_BATCH
+
+
+def test_a_training_that_waits_hears_of_an_error(watched, jobs):
+    evaluator = watched(0.2)
+    evaluator.evaluate = lambda results: 1 / 0
+    keeper = Keeper(lambda records: None, jobs)
+    # As many as are taken before anything is known; the next one waits.
+    for _ in range(module.FIRST_BATCH):
+        keeper._waiting.append(result_of(jobs[0]))
+    with pytest.raises(ZeroDivisionError):
+        keeper.put(result_of(jobs[0]))
+    keeper.close()

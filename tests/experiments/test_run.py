@@ -13,8 +13,10 @@ from inalu.engine.search import solve
 from inalu.errors import InvalidArgument, StoreError
 from inalu.experiments import run as module
 from inalu.experiments.catalog import EXPERIMENTS, Selection, treatments
+from inalu.experiments.evaluate import MEMORY, Evaluator
 from inalu.experiments.run import Options, chunks, reproduce, train_runs
 from inalu.experiments.store import Store
+from inalu.tasks import Task
 
 
 @pytest.fixture
@@ -101,6 +103,24 @@ def test_plans_are_bounded_and_keep_shared_inputs_together(tiny, monkeypatch):
     assert max(len({job.member().source.x_key for job in plan}) for plan in chunks(unique)) == 3
 
 
+def test_the_sets_of_a_plan_fit_the_evaluators_memory(tiny, monkeypatch):
+    """Else they are made anew for each network, and results wait longer and longer."""
+    # All for 64 rows instead of 64,000.
+    monkeypatch.setattr(module, "PLAN_BYTES", module.PLAN_BYTES // 1000)
+    evaluator = Evaluator(MEMORY // 1000)
+    made = []
+    draw = Task.draw_x
+    monkeypatch.setattr(Task, "draw_x", lambda task, *which: made.append(which) or draw(task, *which))
+    jobs = list(dict.fromkeys(case.job for case in EXPERIMENTS["exp4"].runs(tiny, Selection(rows=64))))
+    plan = next(chunks(jobs))
+    # One network on all of the plan's rows, then the next, as the engine trains them.
+    for job in sorted(plan, key=lambda job: str(job.network)):
+        evaluator.prepare(job)
+    inputs = {job.member().source.x_key for job in plan}
+    assert len(inputs) > 1
+    assert len(made) == 2 * len(inputs)
+
+
 def test_plans_hold_one_recipe(tiny):
     jobs = [c.job for c in EXPERIMENTS["regularization"].runs(tiny, Selection(seeds=(1,), rows=640))]
     assert all(len({job.recipe for job in plan}) == 1 for plan in chunks(jobs))
@@ -164,6 +184,7 @@ PROGRAM = """
 import sys
 from inalu import PAPER
 from inalu.experiments.catalog import Selection, Treatment
+from inalu.experiments.evaluate import MEMORY, Evaluator
 from inalu.experiments.run import Options, reproduce
 treatment = Treatment(name="tiny", about="", recipe=PAPER.but(name="tiny", epochs=1000, reinitialization=None))
 selection = Selection(seeds=tuple(range(100, 112)), rows=6400, operations=("add", "div"),

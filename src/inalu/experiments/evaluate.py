@@ -30,6 +30,8 @@ from inalu.experiments.sets import SetCache, TestSet
 
 #: A row counts as right when the prediction's relative error is at most this.
 RELATIVE = 1e-5
+#: Bytes that an evaluator's sets may take.
+MEMORY = 768 << 20
 #: Rows over which an input-dependent gate takes its majority when it is snapped.
 MAJORITY_ROWS = 2048
 
@@ -74,7 +76,7 @@ class Evaluator:
         Bytes that kept sets may take.
     """
 
-    def __init__(self, memory: int = 768 << 20) -> None:
+    def __init__(self, memory: int = MEMORY) -> None:
         self._sets = SetCache(memory)
         self._formulas: dict[Hashable, tuple[str, bool | None]] = {}
 

@@ -1,23 +1,25 @@
 """A thread beside the training that evaluates results as they come and hands their records on to be stored.
 
-A result must not wait: what it is evaluated on is made while there is nothing else to do, and no more results
-are taken at once than can be evaluated in a fraction of a second.
+A result must not wait: what it is evaluated on is made while there is nothing else to do, no more results are
+taken at once than can be evaluated in a fraction of a second, and where training is faster than evaluation it
+waits, since the whole takes as long either way.
 """
 
 from __future__ import annotations
 
-import queue
+from collections import deque
 from collections.abc import Callable, Hashable, Sequence
-from threading import Thread
-from time import perf_counter
+from threading import Condition, Thread
+from time import thread_time
 
 from inalu.engine.result import Result
 from inalu.experiments.evaluate import Evaluator
 from inalu.experiments.job import Job, Training
 from inalu.experiments.record import Record
 
-#: Results evaluated and committed at once, at most, and the seconds that this may take.
-BATCH = 64
+#: Results evaluated and committed at once: at first, at most, and the seconds of processor time that this may
+#: take. Not of the clock: on a machine with other work smaller batches would only make it more work.
+FIRST_BATCH, BATCH = 8, 64
 BATCH_SECONDS = 0.3
 #: Groups of jobs with the same inputs whose sets are made before the first of them has ended.
 AHEAD = 1
@@ -39,7 +41,10 @@ class Keeper:
     ) -> None:
         self.error: BaseException | None = None
         self._keep = keep
-        self._waiting: queue.SimpleQueue[Result | None] = queue.SimpleQueue()
+        self._changed = Condition()
+        # Both are guarded by the condition.
+        self._waiting: deque[Result] = deque()
+        self._closed = False
         self._evaluator = Evaluator()
         # One job of each group that shares its inputs, by the place of the group.
         groups: dict[Hashable, Training] = {}
@@ -49,59 +54,61 @@ class Keeper:
         self._places = {inputs: place for place, inputs in enumerate(groups)}
         self._prepared = 0
         self._reached = 0
-        self._limit = BATCH
+        self._limit = min(FIRST_BATCH, BATCH)
         self._thread = Thread(target=self._work, name="inalu-keeper", daemon=True)
         self._thread.start()
 
     def put(self, result: Result) -> None:
-        """Hand over a result; an error of the thread ends the training here."""
-        if self.error is not None:
-            raise self.error
-        self._waiting.put(result)
+        """Hand over a result, once fewer wait than are taken at once.
+
+        An error of the thread is raised here, which ends the training.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self.error is not None or len(self._waiting) < self._limit)
+            if self.error is not None:
+                raise self.error
+            self._waiting.append(result)
+            self._changed.notify_all()
 
     def close(self) -> None:
         """Wait until everything is stored."""
-        self._waiting.put(None)
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
         self._thread.join()
 
     def _work(self) -> None:
         try:
-            ended = False
-            while not ended:
-                batch: list[Result] = []
-                item = self._next()
-                while item is not None:
-                    batch.append(item)
-                    if len(batch) >= self._limit:
-                        break
-                    try:
-                        item = self._waiting.get_nowait()
-                    except queue.Empty:
-                        break
-                ended = item is None
-                if batch:
-                    self._store(batch)
+            while batch := self._next():
+                self._store(batch)
         except BaseException as error:
-            self.error = error
+            with self._changed:
+                self.error = error
+                self._changed.notify_all()
 
-    def _next(self) -> Result | None:
-        """The next result; while none has come, what the coming ones need is made."""
+    def _next(self) -> list[Result]:
+        """The next results, none at the end; while none has come, what the coming ones need is made."""
         while True:
-            try:
-                return self._waiting.get_nowait()
-            except queue.Empty:
-                if self._prepared >= len(self._first) or self._prepared > self._reached + AHEAD:
-                    return self._waiting.get()
-                self._evaluator.prepare(self._first[self._prepared])
-                self._prepared += 1
+            with self._changed:
+                ahead = self._prepared < len(self._first) and self._prepared <= self._reached + AHEAD
+                if not ahead:
+                    self._changed.wait_for(lambda: self._waiting or self._closed)
+                if self._waiting or self._closed:
+                    batch = [self._waiting.popleft() for _ in range(min(self._limit, len(self._waiting)))]
+                    self._changed.notify_all()
+                    return batch
+            self._evaluator.prepare(self._first[self._prepared])
+            self._prepared += 1
 
     def _store(self, batch: list[Result]) -> None:
-        began = perf_counter()
+        began = thread_time()
         jobs = [_job(result) for result in batch]
         records = self._evaluator.evaluate(batch)
         self._keep(list(zip(jobs, records, strict=True)))
-        each = (perf_counter() - began) / len(batch)
-        self._limit = max(1, min(BATCH, int(BATCH_SECONDS / max(each, 1e-9))))
+        each = (thread_time() - began) / len(batch)
+        with self._changed:
+            self._limit = max(1, min(BATCH, int(BATCH_SECONDS / max(each, 1e-9))))
+            self._changed.notify_all()
         self._reached = max(self._reached, *(self._places.get(_inputs_of(job), 0) for job in jobs))
         self._prepared = max(self._prepared, self._reached + 1)
 

@@ -15,14 +15,17 @@ from inalu.engine.search import Problem, solve
 from inalu.engine.train import choose_backend
 from inalu.errors import InvalidArgument, MissingExtra
 from inalu.experiments.catalog import Experiment, Selection, Treatment, choose
+from inalu.experiments.evaluate import MEMORY
 from inalu.experiments.job import Case, Classification, Job, Training
 from inalu.experiments.keeper import Keeper
 from inalu.experiments.record import Entry, Record
 from inalu.experiments.store import Store
 from inalu.experiments.summary import Reproduction, summarise_experiments
 
-#: Bytes of training rows in one plan, and members in it: what bounds the memory of a sweep.
-PLAN_BYTES = 256 << 20
+#: Bytes of training rows in one plan, and members in it: what bounds the memory of a sweep. Networks of a plan
+#: follow each other on all of its rows, so the sets that these are evaluated on, which take ten times as much, must
+#: fit the evaluator's memory: else they would be made anew for each network.
+PLAN_BYTES = MEMORY // 10
 PLAN_MEMBERS = 512
 
 Note = Callable[[str], None]
