@@ -107,9 +107,23 @@ def test_a_training_that_waits_hears_of_an_error(watched, jobs):
     evaluator = watched(0.2)
     evaluator.evaluate = lambda results: 1 / 0
     keeper = Keeper(lambda records: None, jobs)
-    # As many as are taken before anything is known; the next one waits.
-    for _ in range(module.FIRST_BATCH):
-        keeper._waiting.append(result_of(jobs[0]))
-    with pytest.raises(ZeroDivisionError):
-        keeper.put(result_of(jobs[0]))
+    with keeper._changed:
+        # As many as may wait; the thread looks at them as soon as the next one does.
+        keeper._waiting.extend(result_of(jobs[0]) for _ in range(2 * module.FIRST_BATCH))
+        keeper._changed.notify_all()
+        with pytest.raises(ZeroDivisionError):
+            keeper.put(result_of(jobs[0]))
     keeper.close()
+
+
+def test_an_error_ends_the_training(watched, jobs):
+    watched()
+
+    def full(records):
+        raise OSError("no room")
+
+    keeper = Keeper(full, jobs)
+    keeper.put(result_of(jobs[0]))
+    keeper.close()
+    with pytest.raises(OSError, match="no room"):
+        keeper.put(result_of(jobs[1]))
