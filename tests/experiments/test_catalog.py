@@ -139,6 +139,15 @@ def test_the_ablation_takes_away_one_part_at_a_time(paper):
     assert {job.specification("cpu", 1).key for job in complete} <= exp1
 
 
+@pytest.mark.parametrize(
+    ("model", "parts"), [("inalu-independent", 8), ("inalu-shared", 7), ("nalu-matrix", 5), ("nau", 4)]
+)
+def test_only_parts_that_a_cell_has_are_taken_away(paper, model, parts):
+    cases = runs("ablation", paper, models=(model,), seeds=(100,), distributions=("U(-1,1)",))
+    assert len({case.setting.model for case in cases}) == parts
+    assert len({case.job for case in cases}) == len(cases)
+
+
 def test_stability_and_regularization(paper):
     stability = runs("stability", paper, seeds=(1,))
     assert len(stability) == 8 * 6

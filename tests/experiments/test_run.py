@@ -11,6 +11,7 @@ import pytest
 
 from inalu.engine.search import solve
 from inalu.errors import InvalidArgument, StoreError
+from inalu.experiments import keeper
 from inalu.experiments import run as module
 from inalu.experiments.catalog import EXPERIMENTS, Selection, treatments
 from inalu.experiments.evaluate import MEMORY, Evaluator
@@ -74,19 +75,27 @@ def test_a_search_is_run_as_any_recipe(small, store_path):
     assert [entry.record.exact_formula for entry in answer.experiments[0].entries] == [True, True]
 
 
-def test_results_are_kept_before_the_next_chunk_begins(tiny, small, store_path, monkeypatch):
+def test_results_are_kept_while_others_are_trained(tiny, small, store_path, monkeypatch):
+    """With room for one result, each is stored before the one after the next may be handed over."""
     monkeypatch.setattr(module, "PLAN_MEMBERS", 1)
-    kept = []
+    monkeypatch.setattr(keeper, "BATCH", 1)
+    events = []
+    add, put = Store.add, keeper.Keeper.put
 
-    class Watched(Store):
-        def add(self, entries):
-            listed = list(entries)
-            kept.append((time.perf_counter(), len(listed)))
-            super().add(listed)
+    def watched_add(store, entries):
+        add(store, entries)
+        events.append("kept")
 
-    monkeypatch.setattr(module, "Store", Watched)
+    def watched_put(self, result):
+        put(self, result)
+        events.append("handed over")
+
+    monkeypatch.setattr(Store, "add", watched_add)
+    monkeypatch.setattr(keeper.Keeper, "put", watched_put)
     reproduce(["exp1"], tiny, small, store=store_path)
-    assert len(kept) >= 2
+    assert events.count("kept") == events.count("handed over") == 6
+    for handed_over, place in enumerate(n for n, event in enumerate(events) if event == "handed over"):
+        assert events[:place].count("kept") >= handed_over - 2
 
 
 def test_plans_are_bounded_and_keep_shared_inputs_together(tiny, monkeypatch):
@@ -119,6 +128,17 @@ def test_the_sets_of_a_plan_fit_the_evaluators_memory(tiny, monkeypatch):
     inputs = {job.member().source.x_key for job in plan}
     assert len(inputs) > 1
     assert len(made) == 2 * len(inputs)
+
+
+def test_what_was_asked_for_and_is_not_there_is_named(tiny, small, store_path):
+    both = replace(small, distributions=("U(-1,1)", "U(0,7)"))
+    with pytest.raises(InvalidArgument, match=r"no run of exp1 has the training distribution 'U\(0,7\)'"):
+        reproduce(["exp1"], tiny, both, store=store_path)
+    with pytest.raises(InvalidArgument, match="no run of challenges has the operation 'sqrt'"):
+        reproduce(["challenges"], tiny, Selection(operations=("add", "sqrt")), store=store_path)
+    with pytest.raises(InvalidArgument, match=r"training distributions are U\(-1,1\), U\(-5,5\)"):
+        reproduce(["exp1"], tiny, replace(small, distributions=("U(0,7)",)), store=store_path)
+    assert not store_path.exists()
 
 
 def test_plans_hold_one_recipe(tiny):
@@ -154,6 +174,10 @@ def test_nothing_to_run_is_said_before_any_work(tiny, small, store_path):
     options = Options(note=notes.append)
     with pytest.raises(InvalidArgument, match="no run is left"):
         reproduce(["exp3"], tiny, replace(small, distributions=("E(1)",)), store=store_path, options=options)
+    assert notes == []
+    elsewhere = replace(small, distributions=("E(7)",))
+    with pytest.raises(InvalidArgument, match="no run is left"):
+        reproduce(["exp3", "exp4"], tiny, elsewhere, store=store_path, options=options)
     with pytest.raises(InvalidArgument, match="needs --data"):
         reproduce(["mnist"], tiny, small, store=store_path)
     assert not store_path.exists()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from inalu.engine.cells import CELLS
 from inalu.engine.train import BACKENDS
 from inalu.errors import InvalidArgument, MissingExtra, check_choice
 from inalu.experiments.catalog import EXPERIMENTS, Selection, treatments
@@ -27,8 +28,8 @@ Examples:
   inalu reproduce exp1 --all-distributions --seeds 100-299 --json > exp1.json
   inalu reproduce all --output page
 
-Every run is stored as it ends; the same command again does only what is missing. The seeds of the paper are
-100 to 109, and 100 to 119 in experiment 3."""
+LIST is separated by commas. Every run is stored as it ends; the same command again does only what is missing.
+The seeds of the paper are 100 to 109, and 100 to 119 in experiment 3."""
 )
 
 
@@ -41,11 +42,15 @@ Every run is stored as it ends; the same command again does only what is missing
     metavar="NAME",
     help=f"How networks are trained: {', '.join(treatments())}.",
 )
-@click.option("--models", help="Only these cells, separated by commas; any of the registry.")
-@click.option("--operations", help="Only these, of add, sub, mul, div; also identity, square, sqrt.")
-@click.option("--distributions", help="Only these training distributions, such as U(-1,1),E(0.2).")
+@click.option("--models", metavar="LIST", help=f"Only these cells, of {', '.join(CELLS)}.")
+@click.option(
+    "--operations", metavar="LIST", help="Only these, of add, sub, mul, div; also identity, square, sqrt."
+)
+@click.option(
+    "--distributions", metavar="LIST", help="Only these training distributions, such as U(-1,1),E(0.2)."
+)
 @click.option("--all-distributions", is_flag=True, help="Also those that were planned and not published.")
-@click.option("--seeds", help="Such as 100-109 or 100,105. [default: the experiment's]")
+@click.option("--seeds", metavar="LIST", help="Such as 100-109 or 100,105. [default: the experiment's]")
 @click.option(
     "--backend",
     default="auto",

@@ -91,7 +91,8 @@ def _plans(
 ) -> list[tuple[Experiment, tuple[Case, ...]]]:
     """The cases of each experiment; under ``all`` one that cannot be run is left out with a word."""
     planned = []
-    for experiment in choose(names):
+    chosen = choose(names)
+    for experiment in chosen:
         try:
             cases = experiment.runs(treatment, selection)
         except (InvalidArgument, MissingExtra) as error:
@@ -101,14 +102,29 @@ def _plans(
             continue
         if cases:
             planned.append((experiment, cases))
-        else:
+        elif len(chosen) > 1:
             options.note(f"{experiment.name} has no run with these models, operations and distributions.")
     if not planned:
+        trains = dict.fromkeys(r.train for e in chosen for r in (*e.ranges.value, *e.planned.value))
         raise InvalidArgument(
-            "no run is left: the models, operations and distributions that were asked for "
-            "do not meet in these experiments."
+            "no run is left: the models, operations and distributions that were asked for do not meet in "
+            f"these experiments, whose training distributions are {', '.join(trains) or 'none'}."
         )
+    _require_asked(selection, planned)
     return planned
+
+
+def _require_asked(selection: Selection, planned: Sequence[tuple[Experiment, Sequence[Case]]]) -> None:
+    """Refuse an operation or a distribution that was asked for and that no run has."""
+    for field, asked in (("operation", selection.operations), ("train", selection.distributions)):
+        found = dict.fromkeys(getattr(case.setting, field) for _, cases in planned for case in cases)
+        absent = [name for name in asked or () if name not in found]
+        if absent:
+            word = "operation" if field == "operation" else "training distribution"
+            names = ", ".join(experiment.name for experiment, _ in planned)
+            raise InvalidArgument(
+                f"no run of {names} has the {word} {absent[0]!r}; of those asked for there are {', '.join(found)}."
+            )
 
 
 def run_experiment(

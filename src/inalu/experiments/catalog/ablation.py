@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from inalu.engine.cells import CELLS
 from inalu.experiments.catalog.arithmetic import EXP1, OPERATIONS_OF_THE_PAPER, SEEDS, widths_of
 from inalu.experiments.catalog.functions import EXP4, WIDTHS
 from inalu.experiments.catalog.model import Experiment, Selection, Stated, Treatment
@@ -59,6 +60,8 @@ PARTS = (
 
 def _cases(experiment: Experiment, treatment: Treatment, selection: Selection) -> Iterator[Case]:
     for model, part in itertools.product(experiment.chosen_models(selection), PARTS):
+        if not _has(model, part):
+            continue
         recipe = treatment.recipe_for(experiment.name, **part.decisions)
         for operation, base in itertools.product(experiment.chosen_operations(selection), (EXP1, EXP4)):
             sums = base is EXP4
@@ -75,6 +78,14 @@ def _cases(experiment: Experiment, treatment: Treatment, selection: Selection) -
                         network=network, problem=task, seed=seed, recipe=recipe, rows=selection.rows
                     )
                     yield Case(setting, treatment.name, job)
+
+
+def _has(model: str, part: Part) -> bool:
+    """Whether a cell has the part at all: another than an iNALU lacks most of them."""
+    preset = CELLS[model].preset
+    return part.options.keys() <= preset.keys() and (
+        part.cell is None or preset.get("weights") == "independent"
+    )
 
 
 ABLATION = Experiment(
