@@ -3,13 +3,21 @@
 import math
 import random
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
 from inalu.errors import InvalidArgument
-from inalu.experiments.statistics import cluster_interval, fisher, holm, student_quantile, wilson
+from inalu.experiments.statistics import (
+    chance_distance,
+    cluster_interval,
+    fisher,
+    holm,
+    student_quantile,
+    wilson,
+)
 
 counts = st.integers(0, 80).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
@@ -32,6 +40,15 @@ def test_fisher_is_scipys(first, second):
         stats.fisher_exact([[a, m - a], [b, n - b]])[1], rel=1e-9, abs=1e-12
     )
     assert fisher(first, second) == pytest.approx(fisher(second, first))
+
+
+def test_the_distance_by_chance_is_that_of_shuffled_runs():
+    rng = np.random.default_rng(0)
+    runs = np.array([1] * 9 + [0] * 8)
+    shuffled = rng.permuted(np.tile(runs, (20_000, 1)), axis=1)
+    apart = np.abs(shuffled[:, :7].mean(axis=1) - shuffled[:, 7:].mean(axis=1))
+    for a in (2, 7):
+        assert chance_distance((a, 7), (9 - a, 10)) == pytest.approx(apart.mean(), abs=4 * apart.std() / 141)
 
 
 @pytest.mark.parametrize("degrees", [1, 2, 3, 4, 9, 19, 60, 199])

@@ -49,15 +49,6 @@ def test_table_1_has_both_sides_and_marks_what_is_always_solved(make_entries):
     assert tables.number(best.max_mse_extrapolation) in column(grid, "a × b, published")[at]
 
 
-def test_any_measure_becomes_a_table():
-    grid = tables.measure("leaky_gate", {"weight": -1e-5, "runs": 7, "median_mse": None})
-    assert grid.head == ("weight", "runs", "median MSE")
-    assert grid.rows == (("-1.00e-5", "7", "not finite"),)
-    mixed = tables.measure("rows", [{"model": "inalu-shared", "a": True}, {"model": "mlp", "b": 0.5}])
-    assert mixed.rows == (("iNALU (sw)", "yes", "–"), ("mlp", "–", "0.5"))
-    assert tables.measure("none", []).rows == ()
-
-
 @pytest.mark.parametrize("operation", ["add", "sub", "mul", "div"])
 def test_closed_forms_solve_the_papers_tasks(operation):
     settings = [Setting(name, "inalu-shared", operation, *ranges) for name, *ranges in TASKS[:1]]
@@ -71,40 +62,3 @@ def test_a_search_has_the_closed_form_beside_it(make_entries):
     closed = closed_forms([e.setting for e in made.entries])
     assert set(column(tables.overview([made], closed), tables.CLOSED)) == {"21/21"}
     assert set(column(tables.settings(made, (), closed), f"{tables.CLOSED}, ≤ 10⁻⁴")) == {"3/3"}
-
-
-def test_stability_has_a_column_for_each_depth():
-    rows = [
-        {"model": "inalu-shared", "layers": depth, "value_clipping": clipped, "gradient_clipping": True,
-         "runs": 20, "non_finite": depth if clipped else 20, "stopped": 0}
-        for depth in (1, 2) for clipped in (True, False)
-    ]  # fmt: skip
-    grid = tables.stability(rows)
-    assert grid.head[3:] == ("1 layer", "2 layers")
-    assert grid.rows == (
-        ("iNALU (sw)", "yes", "yes", "1/20", "2/20"), ("iNALU (sw)", "no", "yes", "20/20", "20/20"),
-    )  # fmt: skip
-
-
-def test_combinations_stand_by_their_distance_to_the_published_counts():
-    rows = [
-        {
-            "RMSProp": on,
-            "alternation": False,
-            "runs": 8,
-            "settings": 4,
-            "differ": 1,
-            "mean_distance": distance,
-        }
-        for on, distance in ((False, 0.5), (True, 0.125))
-    ]
-    grid = tables.combinations(rows)
-    assert grid.head == ("RMSProp", "alternation", "settings that differ", "mean distance")
-    assert grid.rows == (("✓", "–", "1 of 4", "0.125"), ("–", "–", "1 of 4", "0.5"))
-
-
-def test_effects_are_in_percentage_points():
-    row = {"operation": "div", "model": "inalu-shared", "departure": "RMSProp", "share_without": 0.5,
-           "share_with": 0.75, "low": 0.2, "high": 0.3}  # fmt: skip
-    grid = tables.effects([row, {**row, "departure": "alternation", "share_with": 0.5}])
-    assert grid.rows == (("a ÷ b", "iNALU (sw)", "+25 (+20 to +30)", "0"),)

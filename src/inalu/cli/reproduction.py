@@ -11,6 +11,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from inalu.experiments.catalog import EXPERIMENTS
+from inalu.experiments.published import EXPERIMENTS as PUBLISHED
 from inalu.experiments.published import Summary, table_1
 from inalu.experiments.record import threshold_for
 from inalu.experiments.summary import ExperimentSummary, JudgedClaim, Reproduction, SettingSummary
@@ -184,7 +185,7 @@ _MEASURED = {
     "regularization": ("stages",),
     "stability": ("non_finite",),
     "mnist": ("accuracies",),
-    **{f"departures-{base}": ("combinations", "effects") for base in ("exp1", "exp2", "exp4")},
+    **{f"departures-{base}": ("combinations", "effects") for base in PUBLISHED},
 }
 
 

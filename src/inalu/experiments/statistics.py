@@ -13,6 +13,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inalu.errors import invalid
 
@@ -111,6 +112,30 @@ def fisher(first: tuple[int, int], second: tuple[int, int]) -> float:
     >>> round(fisher((4, 10), (10, 10)), 4)
     0.0108
     """
+    possible, chances = _tables(first, second)
+    # Tables as likely as ours but for rounding count as ours.
+    return float(min(1.0, chances[chances <= chances[possible.index(first[0])] * (1 + 1e-7)].sum()))
+
+
+def chance_distance(first: tuple[int, int], second: tuple[int, int]) -> float:
+    """Return how far two shares are apart in the mean if they are two samples of the same runs.
+
+    The mean is over all ways in which their successes could have fallen on either side, as in Fisher's test.
+
+    Examples
+    --------
+    >>> chance_distance((1, 1), (0, 1)), chance_distance((3, 3), (8, 8))
+    (1.0, 0.0)
+    """
+    (a, m), (b, n) = first, second
+    possible, chances = _tables(first, second)
+    shares = np.array(possible) / m
+    others = (a + b - np.array(possible)) / n
+    return float(chances @ np.abs(shares - others))
+
+
+def _tables(first: tuple[int, int], second: tuple[int, int]) -> tuple[range, NDArray[np.float64]]:
+    """What the first count could have been, both sides' successes together being given, and how likely."""
     for name, (successes, runs) in (("first", first), ("second", second)):
         if not 0 <= successes <= runs:
             raise invalid(name, "must fulfil 0 <= successes <= runs", (successes, runs))
@@ -119,9 +144,7 @@ def fisher(first: tuple[int, int], second: tuple[int, int]) -> float:
     possible = range(max(0, total - n), min(total, m) + 1)
     logs = np.array([_log_choose(m, k) + _log_choose(n, total - k) for k in possible])
     chances = np.exp(logs - logs.max())
-    chances /= chances.sum()
-    # Tables as likely as ours but for rounding count as ours.
-    return float(min(1.0, chances[chances <= chances[possible.index(a)] * (1 + 1e-7)].sum()))
+    return possible, chances / chances.sum()
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

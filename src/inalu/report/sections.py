@@ -12,7 +12,7 @@ from inalu.experiments.published import THRESHOLDS
 from inalu.experiments.record import threshold_for
 from inalu.experiments.summary import ExperimentSummary, JudgedClaim, by_setting
 from inalu.page import Html, badge, escape, figure, table
-from inalu.report import tables
+from inalu.report import measures, tables
 from inalu.report.closed import ROWS, SEEDS, ClosedForms
 from inalu.report.figures import MOST_POINTS, Picture
 from inalu.report.material import Material, program_of
@@ -25,7 +25,7 @@ RECORDS, DRAWINGS = "records.csv", "figures"
 _SHOWN = ("table_1", "against_published", "against_published_float32", "pooled")
 #: Measures whose table is more than their rows.
 _ARRANGED = {
-    "non_finite": tables.stability, "combinations": tables.combinations, "effects": tables.effects,
+    "non_finite": measures.stability, "combinations": measures.combinations, "effects": measures.effects,
 }  # fmt: skip
 _WORDS = {True: ("holds", "good"), False: ("does not hold", "bad"), None: ("cannot be told", "unsure")}
 _SIDE_BY_SIDE = (
@@ -176,17 +176,17 @@ def _experiment(summary: ExperimentSummary, material: Material, drawn: Drawn) ->
         parts.append(_table(tables.pooled(summary, own, closed)))
         parts.append(_fold("The same at the other thresholds in use", tables.pooled(summary, others, closed)))
         parts.append(_fold("Every setting", tables.settings(summary, material.comparisons[name], closed)))
-    measures = [
-        _ARRANGED[n](value) if n in _ARRANGED and value else tables.measure(n, value)
+    measured = [
+        _ARRANGED[n](value) if n in _ARRANGED and value else measures.measure(n, value)
         for n, value in summary.measures.items()
         if n not in _SHOWN
     ]
-    measures = [grid for grid in measures if grid.rows and grid.head]
-    parts += [_table(grid) for grid in measures]
+    measured = [grid for grid in measured if grid.rows and grid.head]
+    parts += [_table(grid) for grid in measured]
     if name not in material.comparisons:
-        if not measures:
+        if not measured:
             parts.append(_table(tables.crossed(summary)))
-        parts.append(_fold("Every setting", tables.filled(tables.settings(summary, ()))))
+        parts.append(_fold("Every setting", measures.filled(tables.settings(summary, ()))))
     return _joined(parts)
 
 

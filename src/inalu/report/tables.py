@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from inalu.experiments.catalog import EXPERIMENTS
 from inalu.experiments.compare import Comparison, Pooled, pool
@@ -22,7 +21,6 @@ from inalu.report.words import (
     model_name,
     number,
     operation_name,
-    plain,
     probability,
     share,
 )
@@ -217,96 +215,6 @@ def recipes(
         "Solved runs over all distributions",
         "Count · share (95 % interval by seed).",
     )
-
-
-def stability(rows: Sequence[Mapping[str, Any]]) -> Grid:
-    """Return how many runs became non-finite: a row for each way of clipping, a column for each depth."""
-    depths = sorted({row["layers"] for row in rows})
-    found: dict[tuple[str, str, str], dict[int, str]] = {}
-    for row in rows:
-        bound = "yes" if row["value_clipping"] else "no"
-        gradients = "yes" if row["gradient_clipping"] else "no"
-        cells = found.setdefault((model_name(row["model"]), bound, gradients), {})
-        cells[row["layers"]] = f"{row['non_finite']}/{row['runs']}"
-    return Grid(
-        ("model", "ω clips", "gradients clipped", *(_layers(d) for d in depths)),
-        tuple((*place, *(cells.get(d, NOTHING) for d in depths)) for place, cells in found.items()),
-        "Runs that became non-finite",
-        "A run counts when a parameter, a loss or an output was NaN or infinite.",
-    )
-
-
-def combinations(rows: Sequence[Mapping[str, Any]]) -> Grid:
-    """Return how near each combination of the code's departures comes to the published counts, nearest first."""
-    counts = ("runs", "settings", "differ", "mean_distance")
-    labels = [name for name in rows[0] if name not in counts]
-    ordered = sorted(rows, key=lambda row: (row["mean_distance"] is None, row["mean_distance"] or 0.0))
-    return Grid(
-        (*labels, "settings that differ", "mean distance"),
-        tuple(
-            (
-                *("✓" if row[label] else NOTHING for label in labels),
-                f"{row['differ']} of {row['settings']}", plain(row["mean_distance"]),
-            )
-            for row in ordered
-        ),
-        "Combinations of departures, the nearest to the published counts first",
-        "✓: as in the published code; the row without any is PAPER, that with all of them AUTHORS_CODE. A "
-        "setting differs by Fisher's test, corrected by Holm's method; the distance is that of the shares "
-        "solved, ours and the published, over all settings.",
-    )  # fmt: skip
-
-
-def effects(rows: Sequence[Mapping[str, Any]]) -> Grid:
-    """Return what each departure does to the share solved, over all combinations of the others."""
-    labels = in_order((row["departure"] for row in rows), ())
-    found: dict[tuple[str, str], dict[str, str]] = {}
-    for row in rows:
-        place = operation_name(row["operation"]), model_name(row["model"])
-        found.setdefault(place, {})[row["departure"]] = _effect(row)
-    return Grid(
-        ("operation", "model", *labels),
-        tuple((*place, *(cells.get(label, NOTHING) for label in labels)) for place, cells in found.items()),
-        "What each departure does to the share solved, in percentage points",
-        "With it less without it, over all combinations of the others; in brackets the 95 % interval by seed.",
-    )
-
-
-def _effect(row: Mapping[str, Any]) -> str:
-    change = 100 * (row["share_with"] - row["share_without"])
-    if change == 0 or row["low"] is None:
-        return f"{change:+.0f}" if change else "0"
-    return f"{change:+.0f} ({100 * row['low']:+.0f} to {100 * row['high']:+.0f})"
-
-
-def _layers(depth: int) -> str:
-    return "1 layer" if depth == 1 else f"{depth} layers"
-
-
-def measure(name: str, value: Any) -> Grid:
-    """Return anything that an experiment measures as a table: rows of named values, or one row."""
-    listed = value if isinstance(value, (list, tuple)) else [value]
-    records = [item if isinstance(item, Mapping) else {"value": item} for item in listed]
-    columns = in_order((key for record in records for key in record), ())
-    rows = tuple(tuple(_measured(column, record.get(column)) for column in columns) for record in records)
-    return Grid(
-        tuple(c.replace("_", " ").replace("mse", "MSE") for c in columns),
-        rows,
-        name.replace("_", " ").capitalize(),
-    )
-
-
-def filled(grid: Grid) -> Grid:
-    """Return a table without the columns in which no row says anything."""
-    kept = [i for i in range(len(grid.head)) if any(row[i] not in (NOTHING, "") for row in grid.rows)]
-    rows = tuple(tuple(row[i] for i in kept) for row in grid.rows)
-    return Grid(tuple(grid.head[i] for i in kept), rows, grid.caption, grid.note)
-
-
-def _measured(column: str, value: Any) -> Cell:
-    if value is None and "mse" in column:
-        return "not finite"
-    return model_name(value) if column == "model" and isinstance(value, str) else plain(value)
 
 
 def _head(

@@ -35,6 +35,7 @@ HEADINGS = {
     "mnist": "MNIST, an illustration",
     "departures-exp1": "Departures of the code, experiment 1",
     "departures-exp2": "Departures of the code, experiment 2",
+    "departures-exp3": "Departures of the code, experiment 3",
     "departures-exp4": "Departures of the code, experiment 4",
 }
 NOTHING = "–"

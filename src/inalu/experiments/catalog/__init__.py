@@ -9,7 +9,7 @@ from inalu.errors import InvalidArgument, check_choice
 from inalu.experiments.catalog.ablation import ABLATION
 from inalu.experiments.catalog.arithmetic import EXP1, EXP2
 from inalu.experiments.catalog.challenges import EXPERIMENT as CHALLENGES
-from inalu.experiments.catalog.departures import DEPARTURES_1, DEPARTURES_2, DEPARTURES_4
+from inalu.experiments.catalog.departures import DEPARTURES_1, DEPARTURES_2, DEPARTURES_3, DEPARTURES_4
 from inalu.experiments.catalog.functions import EXP3, EXP4, REGULARIZATION
 from inalu.experiments.catalog.images import MNIST
 from inalu.experiments.catalog.model import Experiment as Experiment
@@ -22,7 +22,7 @@ from inalu.experiments.catalog.treatments import treatments as treatments
 
 _ALL = (
     *(EXP1, EXP2, EXP3, EXP4, REGULARIZATION, CHALLENGES, ABLATION),
-    *(DEPARTURES_1, DEPARTURES_2, DEPARTURES_4, STABILITY, MNIST),
+    *(DEPARTURES_1, DEPARTURES_2, DEPARTURES_3, DEPARTURES_4, STABILITY, MNIST),
 )
 EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType({experiment.name: experiment for experiment in _ALL})
 

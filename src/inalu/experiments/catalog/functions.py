@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from inalu.experiments.catalog.arithmetic import MODELS, OPERATIONS_OF_THE_PAPER, SEEDS
@@ -39,23 +39,32 @@ def initialisations() -> Iterator[Initialisation]:
             yield Initialisation(means[0], means[1], means[2], std)
 
 
-def _cases_of_3(experiment: Experiment, treatment: Treatment, selection: Selection) -> Iterator[Case]:
-    recipe = treatment.recipe_for("exp3")
-    # Runs of one seed follow each other: they share their inputs.
-    for seed in experiment.chosen_seeds(selection):
-        for ranges in experiment.chosen_ranges(selection):
+def cases_from(
+    starts: Sequence[Initialisation],
+) -> Callable[[Experiment, Treatment, Selection], Iterator[Case]]:
+    """Return the cases of experiment 3 from some of its initialisations."""
+
+    def cases(experiment: Experiment, treatment: Treatment, selection: Selection) -> Iterator[Case]:
+        recipe = treatment.recipe_for("exp3")
+        # Runs of one seed follow each other: they share their inputs.
+        for seed, ranges in itertools.product(
+            experiment.chosen_seeds(selection), experiment.chosen_ranges(selection)
+        ):
             inputs: Distribution | str = treatment.inputs.get("exp3", ranges.train)
+            outside: Distribution | str = treatment.outside.get("exp3", ranges.extrapolation)
             for operation in experiment.chosen_operations(selection):
-                task = Task(operation, WIDTHS.value[0], inputs, ranges.extrapolation, sums=True)
+                task = Task(operation, WIDTHS.value[0], inputs, outside, sums=True)
                 for model in experiment.chosen_models(selection):
                     network = treatment.network(model, WIDTHS.value)
-                    for start in initialisations():
+                    for start in starts:
                         setting = Setting("exp3", model, operation, ranges.train, ranges.extrapolation, start)
                         job = Training(
                             network=network, problem=task, seed=seed, recipe=recipe, rows=selection.rows,
                             law=Law.around(*start.means, std=start.std),
                         )  # fmt: skip
                         yield Case(setting, treatment.name, job)
+
+    return cases
 
 
 def _measures_of_3(entries: Sequence[Entry]) -> dict[str, Any]:
@@ -136,7 +145,7 @@ EXP3 = Experiment(
     models=Stated(("inalu-shared",), "text 443, 'our iNALU model with shared weights'"),
     operations=OPERATIONS_OF_THE_PAPER,
     ranges=RANGES_OF_3,
-    cases=_cases_of_3,
+    cases=cases_from(tuple(initialisations())),
     measures=_measures_of_3,
 )
 EXP4 = Experiment(

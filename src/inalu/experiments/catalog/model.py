@@ -90,8 +90,9 @@ class Treatment:
         Whether networks of several layers get the sign vector in the index order of the published code.
     epochs
         Where an experiment has others than the recipe.
-    inputs
-        Where an experiment trains on other inputs than the text says; its settings keep their names.
+    inputs, outside
+        Where an experiment trains on other inputs than the text says, or is judged on others outside; its
+        settings keep their names.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Treatment:
     published_sign: bool = False
     epochs: Mapping[str, int] = field(default_factory=dict)
     inputs: Mapping[str, Distribution] = field(default_factory=dict)
+    outside: Mapping[str, Distribution] = field(default_factory=dict)
 
     def recipe_for(self, experiment: str, **changes: Any) -> Decisions:
         """Return the recipe of an experiment, with some of its decisions changed."""

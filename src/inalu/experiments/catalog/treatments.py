@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from inalu.engine.recipe import AUTHORS_CODE, RECIPES
 from inalu.experiments.catalog.model import Treatment
-from inalu.tasks import Key, random, transforms
+from inalu.tasks import Distribution, Key, random, transforms
 
 # P(|z| < 2) of the standard normal distribution.
 _WITHIN_2_SIGMA = math.erf(math.sqrt(2.0))
@@ -44,8 +44,11 @@ def _quantile(u: random.Floats) -> random.Floats:
     return np.clip(transforms.normal_quantile(0.5 + (u - 0.5) * _WITHIN_2_SIGMA), -2.0, 2.0)
 
 
-# "maxepoch 201": code experiment_runs/exp3/experimentplanner.py line 36.
-_PUBLISHED_EPOCHS = MappingProxyType({"exp3": 201})
+#: "maxepoch 201": code experiment_runs/exp3/experimentplanner.py line 36.
+PUBLISHED_EPOCHS = MappingProxyType({"exp3": 201})
+
+#: Lines 47-51 of the same file.
+PLANNED_INPUTS: Mapping[str, Distribution] = MappingProxyType({"exp3": StandardNormalWithin2()})
 
 _AUTHORS = (
     Treatment(
@@ -53,21 +56,21 @@ _AUTHORS = (
         about="the published code, with its order of the sign vector in two layers",
         recipe=AUTHORS_CODE,
         published_sign=True,
-        epochs=_PUBLISHED_EPOCHS,
+        epochs=PUBLISHED_EPOCHS,
     ),
     Treatment(
         name="AUTHORS_CODE_CORRECT_SIGN",
         about="the published code with the sign vector of the text's equations",
         recipe=AUTHORS_CODE,
-        epochs=_PUBLISHED_EPOCHS,
+        epochs=PUBLISHED_EPOCHS,
     ),
     Treatment(
         name="AUTHORS_CODE_PLANNER",
         about="AUTHORS_CODE, with the inputs of experiment 3's planner: normal, cut off at ±2",
         recipe=AUTHORS_CODE,
         published_sign=True,
-        epochs=_PUBLISHED_EPOCHS,
-        inputs=MappingProxyType({"exp3": StandardNormalWithin2()}),
+        epochs=PUBLISHED_EPOCHS,
+        inputs=PLANNED_INPUTS,
     ),
 )
 
