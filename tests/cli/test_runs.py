@@ -2,13 +2,14 @@
 
 import csv
 import io
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
 
 from inalu.cli.runs import runs
 from inalu.errors import InvalidArgument, StoreError
-from inalu.experiments.record import Entry, Record, Setting, Specification
+from inalu.experiments.record import Entry, Initialisation, Record, Setting, Specification
 from inalu.experiments.store import Store
 
 
@@ -42,6 +43,19 @@ def test_the_list_says_what_there_is_and_what_it_leaves_out(store):
     assert "x0 + x1" in text
     assert "and 10 more" in text
     assert "more" not in call("--store", store, "--all").stdout
+
+
+def test_the_list_has_the_columns_that_its_runs_have(store):
+    text = call("--store", store).stdout
+    assert "mean gate" not in text
+    assert "mse interpolation" not in text
+    assert " yes " in text
+    assert " no " in text
+    with Store.write(store) as opened:
+        (first, *_) = opened.entries()
+        start = Initialisation(0.0, -1.0, 1.0, 0.5)
+        opened.add([replace(first, setting=replace(first.setting, experiment="exp3", initialisation=start))])
+    assert "mean gate  mean m hat  mean w hat" in call("--store", store, "--where", "std = 0.5").stdout
 
 
 def test_a_condition_chooses(store):

@@ -1,10 +1,13 @@
 """Tables say what the records say."""
 
+from dataclasses import replace
+
 import pytest
 
 from inalu.experiments.catalog import Selection
+from inalu.experiments.compare import compare
 from inalu.experiments.published import table_1
-from inalu.experiments.record import Setting
+from inalu.experiments.record import SINGLE, Setting
 from inalu.experiments.summary import summarise_experiments
 from inalu.report import tables
 from inalu.report.closed import closed_forms
@@ -62,3 +65,21 @@ def test_a_search_has_the_closed_form_beside_it(make_entries):
     closed = closed_forms([e.setting for e in made.entries])
     assert set(column(tables.overview([made], closed), tables.CLOSED)) == {"21/21"}
     assert set(column(tables.settings(made, (), closed), f"{tables.CLOSED}, ≤ 10⁻⁴")) == {"3/3"}
+
+
+def test_a_setting_that_differs_in_either_precision_is_shown(make_entries):
+    """Ours are exact in float64 and wrong in float32, where the published sums were right."""
+    selection = Selection(models=("inalu-shared",), operations=("add", "div"))
+    made = [
+        replace(e, record=replace(e.record, measures={SINGLE: 1.0 if e.setting.operation == "add" else 1e-9}))
+        for e in make_entries("exp4", selection=selection, error=1e-9)
+    ]
+    both = [{"exp4": compare(made, single=single)} for single in (False, True)]
+    grid = tables.different(*both)
+    assert {row[1] for row in grid.rows} == {"a + b", "a ÷ b"}
+    for row in grid.rows:
+        solved = "0/10" if row[1] == "a + b" else "10/10"
+        assert (column(grid, "ours in float32")[grid.rows.index(row)], row[5]) == (solved, "10/10")
+        assert row[-1] == ("ours solve fewer" if row[1] == "a + b" else "ours solve more")
+    cells = [cell for row in tables.overview([summary(made)]).rows for cell in row]
+    assert "20/20, in float32 0 (20/20)" in cells

@@ -15,15 +15,16 @@ Examples:
   inalu runs
   inalu runs --where "experiment = 'exp1' AND operation = 'div' AND exact_formula"
   inalu runs --where "mse_extrapolation > 1e-4" --csv > failed.csv
+  inalu runs --where "json_extract(measures, '$.mse_extrapolation_float32') > 1e-4"
   inalu runs --store all.sqlite --take monday.sqlite --take from-elsewhere.sqlite
 
 In Python: pandas.read_sql("SELECT * FROM results", sqlite3.connect("inalu-runs.sqlite")), or
 inalu.experiments.store.read_frame()."""
 
-#: What the list shows; --csv has every column.
+#: What the list shows where a run has it; --csv has every column.
 COLUMNS = (
-    "experiment", "recipe", "model", "operation", "train", "seed", "mse_interpolation", "mse_extrapolation",
-    "formula", "exact_formula", "reinitialisations", "status",
+    "experiment", "recipe", "model", "operation", "train", "mean_gate", "mean_m_hat", "mean_w_hat", "std",
+    "seed", "mse_interpolation", "mse_extrapolation", "formula", "exact_formula", "reinitialisations", "status",
 )  # fmt: skip
 PIPE_WIDTH = 200
 LIMIT = 50
@@ -75,12 +76,12 @@ def runs(store: Path, take: tuple[Path, ...], where: str | None, as_csv: bool, e
                 )
             )
     grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim", show_edge=False)
-    for column in COLUMNS:
-        grid.add_column(column.replace("_", " "), overflow="ellipsis", no_wrap=True, max_width=32)
-    places = [names.index(column) for column in COLUMNS]
     shown = rows if everything else rows[:LIMIT]
+    columns = [c for c in COLUMNS if any(row[names.index(c)] is not None for row in shown)]
+    for column in columns:
+        grid.add_column(column.replace("_", " "), overflow="ellipsis", no_wrap=True, max_width=32)
     for row in shown:
-        grid.add_row(*(_text(row[place]) for place in places))
+        grid.add_row(*(_text(column, row[names.index(column)]) for column in columns))
     console.print(grid if rows else Text("No run fulfils that." if where else "The store has no runs."))
     if len(shown) < len(rows):
         console.print(Text(f"… and {len(rows) - len(shown):,} more (--all, or --csv)", style="dim"))
@@ -96,7 +97,9 @@ def _take(store: Path, others: tuple[Path, ...]) -> None:
             click.echo(f"{opened.take(other):,} new runs from {other}", err=True)
 
 
-def _text(value: object) -> str:
+def _text(column: str, value: object) -> str:
     if value is None:
         return "–"
+    if column == "exact_formula":
+        return "yes" if value else "no"
     return f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -45,6 +45,8 @@ class Material:
         Experiments 1 to 4 under the other recipes of the store, by recipe.
     comparisons
         For each experiment that was published, the tests of ours against the published counts.
+    comparisons_single
+        The same with our errors in float32, in which the published runs were evaluated, where all have them.
     gaps
         What is missing under the recipe.
     columns, records
@@ -55,6 +57,7 @@ class Material:
     experiments: tuple[ExperimentSummary, ...]
     others: tuple[tuple[str, tuple[ExperimentSummary, ...]], ...]
     comparisons: dict[str, tuple[Comparison, ...]]
+    comparisons_single: dict[str, tuple[Comparison, ...]]
     gaps: tuple[Gap, ...]
     columns: tuple[str, ...]
     records: list[tuple[Any, ...]]
@@ -122,13 +125,19 @@ def gather(
         recipe=recipe,
         experiments=main,
         others=tuple((name, found) for name, found in others if found),
-        comparisons={
-            s.experiment: found for s in main if s.experiment in PUBLISHED and (found := compare(s.entries))
-        },
+        comparisons=_comparisons(main, single=False),
+        comparisons_single=_comparisons(main, single=True),
         gaps=_gaps(recipe, main),
         columns=columns,
         records=[tuple(record) for record in records],
     )
+
+
+def _comparisons(
+    summaries: Sequence[ExperimentSummary], *, single: bool
+) -> dict[str, tuple[Comparison, ...]]:
+    tested = [s for s in summaries if s.experiment in PUBLISHED]
+    return {s.experiment: found for s in tested if (found := compare(s.entries, single=single))}
 
 
 def one_choice(entries: Sequence[Entry], backend: str | None, algorithm: int | None) -> list[Entry]:
