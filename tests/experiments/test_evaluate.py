@@ -11,6 +11,7 @@ from inalu.experiments.evaluate import RELATIVE, Evaluator, discreteness
 from inalu.experiments.job import Training
 from inalu.experiments.population import Population
 from inalu.experiments.problems import Columns
+from inalu.experiments.record import SINGLE
 from inalu.experiments.sets import SetCache, TestSet
 from inalu.tasks import Task
 
@@ -106,7 +107,28 @@ def test_a_learned_formula():
     assert first.discreteness < 1e-12
     assert (second.formula, second.exact_formula) == ("x0 + x1", False)
     assert first.reinitialisations == 1
-    assert first.specification.key != second.specification.key or first.seed == second.seed
+
+
+def test_a_network_can_be_judged_elsewhere_without_training():
+    """On its own problem that gives the record's errors, on another the errors of that one's record."""
+    rng = np.random.default_rng(1)
+    network = Network("inalu-shared", (3, 2, 1))
+    here, there = (Task("mul", 3, "U(-1,1)", outside) for outside in ("U(2,3)", "U(-5,-4)"))
+    weights = [rng.normal(0, 1, network.size).astype(np.float32) for _ in range(3)]
+    records = {
+        problem: Evaluator().evaluate(
+            [result_of(network, problem, w, 100 + n) for n, w in enumerate(weights)]
+        )
+        for problem in (here, there)
+    }
+    trained = [
+        (Training(network=network, problem=here, seed=100 + n, recipe=inalu.PAPER, rows=ROWS), record)
+        for n, record in enumerate(records[here])
+    ]
+    for problem, found in records.items():
+        assert Evaluator().errors_on(problem, trained) == [
+            (record.mse_extrapolation, record.measures[SINGLE]) for record in found
+        ]
 
 
 def test_equal_numbers_are_no_equal_formula():

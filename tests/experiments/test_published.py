@@ -5,7 +5,7 @@ import hashlib
 import math
 from collections import Counter
 from importlib import resources
-from statistics import mean
+from statistics import mean, median
 
 import pytest
 
@@ -254,3 +254,34 @@ def test_a_setting_of_experiment_3_is_found_by_its_initialisation():
     summary = published.published_summary(setting)
     assert 0 < summary.runs <= 20
     assert summary.solved_extrapolation == summary.runs
+
+
+def common(values):
+    """The median of the values that lie nearest together: within 0.1 % of each other, as many as there are."""
+    found = sorted(values)
+    groups = [[v for v in found if start <= v <= 1.001 * start] for start in found]
+    return median(max(groups, key=len))
+
+
+@pytest.mark.parametrize(
+    ("operation", "planned", "deviation_10"),
+    # 75 inputs in a and b together, 50 and 25 in each: mean squares of a + b, a - b and a·b.
+    [
+        ("add", (75 * 10) ** 2, 75 * 100), ("sub", (25 * 10) ** 2, 75 * 100),
+        ("mul", (50 * 10 * 25 * 10) ** 2, 50 * 100 * 25 * 100),
+    ],
+)  # fmt: skip
+def test_what_learned_nothing_in_experiment_3_tells_its_extrapolation_set(operation, planned, deviation_10):
+    """A network that puts out 0 has the target's mean square for an error, to the digit the same within a seed.
+
+    That is not the planner's (mean 10, deviation 1) but that of inputs with mean 0 and deviation 10.
+    """
+    by_seed = {}
+    for setting in published.published_settings("exp3"):
+        for run in published.runs_of(setting):
+            if setting.operation == operation and 0.3 < run.mse_extrapolation / deviation_10 < 3:
+                by_seed.setdefault(run.seed, []).append(run.mse_extrapolation)
+    assert len(by_seed) == 20
+    plateau = mean(common(values) for values in by_seed.values())
+    assert plateau == pytest.approx(deviation_10, rel=0.05)
+    assert plateau < planned / 8

@@ -25,8 +25,10 @@ from inalu.engine.result import Result
 from inalu.errors import InaluError
 from inalu.experiments.job import Training
 from inalu.experiments.population import Population
+from inalu.experiments.problems import Columns
 from inalu.experiments.record import Record
 from inalu.experiments.sets import SetCache, TestSet
+from inalu.tasks import Task
 
 #: A row counts as right when the prediction's relative error is at most this.
 RELATIVE = 1e-5
@@ -111,6 +113,25 @@ class Evaluator:
                 values["discreteness"] = discreteness(result.member.network, result.parameters)
             records.append(_record(result, values))
         return records
+
+    def errors_on(
+        self, problem: Task | Columns, records: Sequence[tuple[Training, Record]]
+    ) -> list[tuple[float | None, float | None]]:
+        """Return the errors of trained networks on the extrapolation set of another problem, float64 and float32.
+
+        What a network was judged on is no part of its training, so nothing is trained anew.
+        """
+        parts = [
+            tuple(
+                _Part(
+                    training.network, _packed(record.parameters), replace(training, problem=problem), single
+                )
+                for single in (False, True)
+            )
+            for training, record in records
+        ]
+        found = self._qualities([part for pair in parts for part in pair], "extrapolation")
+        return [(found[double.identity].mse, found[single.identity].mse) for double, single in parts]
 
     def _snap(self, result: Result) -> _Part | None:
         network = result.member.network
