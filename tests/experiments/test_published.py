@@ -236,8 +236,10 @@ def test_thresholds_meet_their_limits_as_stated():
     assert not CODE.solved(1e-5)
     assert not TABLE.solved(1e-3)
     assert [str(threshold) for threshold in published.THRESHOLDS] == ["≤ 0.0001", "< 1e-05", "< 0.001"]
-    assert published.threshold_of("exp3") == TABLE
-    assert {published.threshold_of(experiment) for experiment in ("exp1", "exp2", "exp4")} == {TEXT}
+    assert published.threshold_for("exp3") == TABLE
+    assert {published.threshold_for(experiment) for experiment in ("exp1", "exp2", "exp4", "ablation")} == {
+        TEXT
+    }
 
 
 def test_what_was_not_published_has_no_summary():

@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 import pytest
 
 from inalu.experiments.published import TABLE, TEXT
-from inalu.experiments.record import Specification, canonical_decisions, threshold_for
+from inalu.experiments.record import Specification, canonical_decisions
 
 
 def other(value):
@@ -37,8 +37,3 @@ def test_solved_epoch_counts_from_the_last_start(make_entry):
 def test_an_error_that_is_not_finite_is_not_solved(make_entry):
     assert make_entry().record.solved(TEXT)
     assert not make_entry(mse_extrapolation=None).record.solved(TEXT)
-
-
-def test_thresholds_of_the_paper():
-    assert threshold_for("exp3") is TABLE
-    assert threshold_for("exp1") is threshold_for("ablation") is TEXT

@@ -7,7 +7,7 @@ import pytest
 from inalu.experiments.catalog import Selection
 from inalu.experiments.compare import compare
 from inalu.experiments.published import table_1
-from inalu.experiments.record import SINGLE, Setting
+from inalu.experiments.record import SINGLE, SINGLE_INSIDE, Setting
 from inalu.experiments.summary import summarise_experiments
 from inalu.report import tables
 from inalu.report.closed import closed_forms
@@ -67,11 +67,17 @@ def test_a_search_has_the_closed_form_beside_it(make_entries):
     assert set(column(tables.settings(made, (), closed), f"{tables.CLOSED}, ≤ 10⁻⁴")) == {"3/3"}
 
 
+def in_float32(error):
+    return {SINGLE: error, SINGLE_INSIDE: error}
+
+
 def test_a_setting_that_differs_in_either_precision_is_shown(make_entries):
     """Ours are exact in float64 and wrong in float32, where the published sums were right."""
     selection = Selection(models=("inalu-shared",), operations=("add", "div"))
     made = [
-        replace(e, record=replace(e.record, measures={SINGLE: 1.0 if e.setting.operation == "add" else 1e-9}))
+        replace(
+            e, record=replace(e.record, measures=in_float32(1.0 if e.setting.operation == "add" else 1e-9))
+        )
         for e in make_entries("exp4", selection=selection, error=1e-9)
     ]
     both = [{"exp4": compare(made, single=single)} for single in (False, True)]

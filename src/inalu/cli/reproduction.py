@@ -12,8 +12,7 @@ from rich.text import Text
 
 from inalu.experiments.catalog import EXPERIMENTS
 from inalu.experiments.published import EXPERIMENTS as PUBLISHED
-from inalu.experiments.published import Summary, table_1
-from inalu.experiments.record import threshold_for
+from inalu.experiments.published import Summary, table_1, threshold_for
 from inalu.experiments.summary import ExperimentSummary, JudgedClaim, Reproduction, SettingSummary
 from inalu.progress import duration
 from inalu.tasks import OPERATIONS

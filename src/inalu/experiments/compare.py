@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from inalu.experiments.published import EXPERIMENTS as PUBLISHED
-from inalu.experiments.published import Threshold, runs_of
-from inalu.experiments.record import SINGLE, Entry, Setting, threshold_for
+from inalu.experiments.published import Threshold, runs_of, threshold_for
+from inalu.experiments.record import SINGLE, Entry, Setting
 from inalu.experiments.statistics import Interval, cluster_interval, fisher, holm, wilson
 from inalu.experiments.summary import by_setting
 

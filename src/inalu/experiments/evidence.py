@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from inalu.experiments.published import EXPERIMENTS as PUBLISHED
-from inalu.experiments.published import Threshold, published_runs
-from inalu.experiments.record import Entry, Setting, threshold_for
+from inalu.experiments.published import Threshold, published_runs, threshold_for
+from inalu.experiments.record import SINGLE, SINGLE_INSIDE, Entry, Setting
 
 NALU = ("nalu-matrix", "nalu-vector")
 INALU = ("inalu-shared", "inalu-independent")
@@ -73,21 +73,32 @@ def _complete(experiment: str, settings: set[Setting]) -> bool:
     return True
 
 
-def ours(entries: Mapping[str, Sequence[Entry]], measures: Mapping[str, Mapping[str, Any]]) -> Evidence:
-    """Return our runs as evidence."""
+def ours(
+    entries: Mapping[str, Sequence[Entry]],
+    measures: Mapping[str, Mapping[str, Any]],
+    *,
+    single: bool = False,
+) -> Evidence:
+    """Return our runs as evidence; ``single``: with their errors in float32, where they have them."""
     return Evidence(
         {
             name: [
                 Outcome(
-                    e.setting, e.record.seed, _size(e.record.mse_interpolation),
-                    _size(e.record.mse_extrapolation), e.record.reinitialisations, e.record.status,
+                    e.setting, e.record.seed, *_errors(e, single), e.record.reinitialisations, e.record.status
                 )
                 for e in listed
             ]
             for name, listed in entries.items()
         },
         measures,
-    )  # fmt: skip
+    )
+
+
+def _errors(entry: Entry, single: bool) -> tuple[float, float]:
+    found = entry.record.measures
+    if single and SINGLE in found:
+        return _size(found[SINGLE_INSIDE]), _size(found[SINGLE])
+    return _size(entry.record.mse_interpolation), _size(entry.record.mse_extrapolation)
 
 
 def published() -> Evidence:

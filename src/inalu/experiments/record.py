@@ -18,21 +18,16 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from inalu.experiments.published import TABLE, TEXT, PublishedSetting, Threshold
+from inalu.experiments.published import TEXT, PublishedSetting, Threshold
 from inalu.experiments.published import Initialisation as Initialisation
 
 Setting: TypeAlias = PublishedSetting
 
-#: The measure that holds the extrapolation error in float32, in which the published runs were evaluated.
-SINGLE = "mse_extrapolation_float32"
+#: The measures that hold the errors in float32, in which the published runs were evaluated.
+SINGLE_INSIDE, SINGLE = "mse_interpolation_float32", "mse_extrapolation_float32"
 
 #: The version of `inalu.experiments.evaluate`: records of another version are not mixed with these.
 EVALUATION = 1
-
-
-def threshold_for(experiment: str) -> Threshold:
-    """Return when a run of an experiment counts as solved: < 1e-3 in experiment 3, ≤ 1e-4 elsewhere."""
-    return TABLE if experiment in ("exp3", "departures-exp3") else TEXT
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from inalu.experiments.published import EXPERIMENTS as PUBLISHED
-from inalu.experiments.published import Summary, Threshold, published_summary, summarise
-from inalu.experiments.record import Entry, Setting, threshold_for
+from inalu.experiments.published import Summary, Threshold, published_summary, summarise, threshold_for
+from inalu.experiments.record import Entry, Setting
 
 #: What an experiment measures besides counts: names to JSON values.
 Measures = Mapping[str, Any]

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from inalu.errors import require_extra
-from inalu.experiments.published import Threshold, runs_of
-from inalu.experiments.record import Entry, threshold_for
+from inalu.experiments.published import Threshold, runs_of, threshold_for
+from inalu.experiments.record import Entry
 from inalu.experiments.summary import ExperimentSummary, by_setting
 from inalu.report import svg
 from inalu.report.words import (

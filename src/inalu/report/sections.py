@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from inalu.experiments.catalog import EXPERIMENTS, treatments
 from inalu.experiments.claims import judge
 from inalu.experiments.published import EXPERIMENTS as PUBLISHED
-from inalu.experiments.published import THRESHOLDS
-from inalu.experiments.record import threshold_for
+from inalu.experiments.published import THRESHOLDS, threshold_for
 from inalu.experiments.summary import ExperimentSummary, JudgedClaim, by_setting
 from inalu.page import Html, badge, escape, figure, table
 from inalu.report import measures, tables

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from inalu.experiments.catalog import EXPERIMENTS
 from inalu.experiments.compare import Comparison, Pooled, pool
 from inalu.experiments.published import EXPERIMENTS as PUBLISHED
-from inalu.experiments.published import TABLE, TEXT, THRESHOLDS, Summary, Threshold, table_1
-from inalu.experiments.record import Setting, threshold_for
+from inalu.experiments.published import TABLE, TEXT, THRESHOLDS, Summary, Threshold, table_1, threshold_for
+from inalu.experiments.record import Setting
 from inalu.experiments.statistics import wilson
 from inalu.experiments.summary import ExperimentSummary, by_setting, summarise_settings
 from inalu.page import Cell, badge

@@ -25,7 +25,8 @@ from inalu.experiments.catalog.functions import EXP3, EXP4, cases_from
 from inalu.experiments.catalog.model import Experiment, Selection, Stated, Treatment
 from inalu.experiments.catalog.treatments import PLANNED_INPUTS, PUBLISHED_EPOCHS
 from inalu.experiments.job import Case
-from inalu.experiments.record import Entry, Initialisation, Setting, threshold_for
+from inalu.experiments.published import threshold_for
+from inalu.experiments.record import Entry, Initialisation, Setting
 from inalu.experiments.statistics import chance_distance, student_quantile
 from inalu.tasks import Distribution, parse_distribution
 

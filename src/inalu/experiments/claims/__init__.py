@@ -30,14 +30,14 @@ def judge(
     experiment: str, entries: Mapping[str, Sequence[Entry]], measures: Mapping[str, Mapping[str, Any]]
 ) -> tuple[JudgedClaim, ...]:
     """Judge the claims that belong to an experiment, with the runs of all experiments at hand."""
-    mine = evidence.ours(entries, measures)
+    mine, single = (evidence.ours(entries, measures, single=single) for single in (False, True))
     theirs = _published()
     judged = []
     for claim in CLAIMS:
         if claim.experiment != experiment:
             continue
         told = all(mine.enough(name, repetitions) for name, repetitions in claim.needs)
-        found = claim.measure(mine) if told else Finding(None, None)
+        found = _both_precisions(claim, mine, single) if told else Finding(None, None)
         known = claim.needs and all(name in theirs.outcomes for name, _ in claim.needs)
         files = claim.measure(theirs) if known else Finding(None, None)
         judged.append(
@@ -49,6 +49,15 @@ def judge(
     return tuple(judged)
 
 
+def _both_precisions(claim: Claim, mine: Evidence, single: Evidence) -> Finding:
+    """Judge in float64, and say so where the verdict in float32, as the authors saw it, is another."""
+    found, again = claim.measure(mine), claim.measure(single)
+    if again.holds is found.holds:
+        return found
+    verdict = "holds" if again.holds else "does not hold"
+    return Finding(found.holds, f"{_text(found.shown)}; in float32 it {verdict}: {_text(again.shown)}")
+
+
 @cache
 def _published() -> Evidence:
     return evidence.published()
@@ -57,5 +66,8 @@ def _published() -> Evidence:
 def _both(stated: str | None, files: float | str | None) -> float | str | None:
     if stated is None or files is None:
         return files if stated is None else stated
-    shown = figure(files) if isinstance(files, float) else files
-    return f"text: {stated}; published runs: {shown}"
+    return f"text: {stated}; published runs: {_text(files)}"
+
+
+def _text(shown: float | str | None) -> str:
+    return figure(shown) if isinstance(shown, float) else str(shown)
