@@ -113,6 +113,19 @@ def test_a_search_is_shown_beside_the_closed_form(make_store, make_entries, tmp_
     assert text.count("closed form, no network") > 3
 
 
+#: One distribution, where an experiment has many.
+EXAMPLES = dict.fromkeys(("exp1", "exp2", "ablation", "departures-exp1", "departures-exp2"), ("U(-1,1)",))
+
+
+@pytest.mark.parametrize("name", [n for n, e in EXPERIMENTS.items() if e.needs is None])
+def test_every_experiment_can_be_shown(name, make_store, make_entries, tmp_path):
+    selection = Selection(operations=("add",), seeds=(100,), distributions=EXAMPLES.get(name))
+    text = write_report(make_store(make_entries(name, selection=selection)), tmp_path).read_text(
+        encoding="utf-8"
+    )
+    assert HEADINGS[name] in text
+
+
 def test_a_folder_that_cannot_be_written_is_one_sentence(published_store, tmp_path):
     file = tmp_path / "file"
     file.write_text("mine")

@@ -113,7 +113,8 @@ def settings(
         cells.append(NOTHING if theirs is None else number(theirs.median_mse_extrapolation))
         cells.append(NOTHING if ours.exact_formula is None else f"{ours.exact_formula}/{ours.runs}")
         rows.append(tuple(cells))
-    place = ("start (G, M̂, Ŵ; σ)",) if summary.experiment == "exp3" else ("trained on", "judged on")
+    starts = all(setting.initialisation is not None for setting in by_threshold[0])
+    place = ("start (G, M̂, Ŵ; σ)",) if starts else ("trained on", "judged on")
     return Grid(
         (
             *_head(("operation", "model", *place, "published count", "p (Holm)"), THRESHOLDS, closed),
