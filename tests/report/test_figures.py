@@ -3,13 +3,16 @@
 import math
 import re
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 
 import pytest
 
 from inalu.experiments.catalog import EXPERIMENTS, Selection
 from inalu.experiments.published import TEXT
+from inalu.experiments.record import SINGLE
 from inalu.experiments.summary import ExperimentSummary
 from inalu.report import figures, svg
+from inalu.report.lanes import Lane, describe, panels, solved_of
 
 pytest.importorskip("matplotlib")
 
@@ -45,7 +48,7 @@ def marks(text):
 
 
 def test_lanes_hold_every_run_of_ours_and_of_the_published(addition):
-    lanes = figures.panels(summary_of(addition), (), ())["add"]
+    lanes = panels(summary_of(addition), (), ())["add"]
     assert sum(len(lane.ours) for lane in lanes) == len(addition) == 80
     assert sum(len(lane.published) for lane in lanes) == 80
     # Both were made from the same runs.
@@ -123,14 +126,31 @@ def test_colours_can_be_told_apart_by_the_colour_blind():
 
 
 def test_the_description_counts(make_entries):
-    lane = figures.Lane("inalu-shared", "U", (1e-9, None, 1e-3), ())
-    said = figures.describe([lane], TEXT)
+    lane = Lane("inalu-shared", "U", (1e-9, None, 1e-3), ())
+    said = describe([lane], TEXT)
     assert "1 of 3 of ours, median 0.001" in said
     assert "published" not in said
 
 
 def test_every_lane_ends_with_its_counts(picture, addition):
     texts = [element.text for element in ElementTree.fromstring(picture.svg).iter(f"{SVG}text")]
-    lanes = figures.panels(summary_of(addition), (), ())["add"]
-    counts = [figures._solved(side, TEXT) for lane in lanes for side in (lane.ours, lane.published)]
+    lanes = panels(summary_of(addition), (), ())["add"]
+    counts = [solved_of(side, TEXT) for lane in lanes for side in (lane.ours, lane.published)]
     assert sorted(text for text in texts if re.fullmatch(r"\d+/\d+", text or "")) == sorted(counts)
+
+
+def test_where_the_precision_decides_a_lane_has_a_line_in_float32(addition):
+    """Ours of shared weights are right in float32 alone, on one of the distributions."""
+    leaking = [
+        replace(e, record=replace(e.record, mse_extrapolation=1.0, measures={SINGLE: 1e-9}))
+        if (e.setting.model, e.setting.train) == ("inalu-shared", "U(-3,3)")
+        else replace(e, record=replace(e.record, measures={SINGLE: e.record.mse_extrapolation}))
+        for e in addition
+    ]
+    lanes = panels(summary_of(leaking), (), ())["add"]
+    assert [(lane.model, lane.single) for lane in lanes if lane.single] == [("inalu-shared", (1e-9,) * 10)]
+    (found,) = draw(leaking)
+    texts = [element.text for element in ElementTree.fromstring(found.svg).iter(f"{SVG}text")]
+    assert "half: ours in float32" in texts
+    assert "10 of 20 of ours, median 0.5; 20 of 20 of ours in float32" in found.alternative
+    assert "half" not in draw(addition)[0].svg

@@ -88,4 +88,4 @@ def test_a_setting_that_differs_in_either_precision_is_shown(make_entries):
         assert (column(grid, "ours in float32")[grid.rows.index(row)], row[5]) == (solved, "10/10")
         assert row[-1] == ("ours solve fewer" if row[1] == "a + b" else "ours solve more")
     cells = [cell for row in tables.overview([summary(made)]).rows for cell in row]
-    assert "20/20, in float32 0 (20/20)" in cells
+    assert "20/20, f32 0 (20/20)" in cells

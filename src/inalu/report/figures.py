@@ -1,8 +1,8 @@
 """Strip plots of the extrapolation errors: figures 3, 4 and 5 of the paper, a panel for each operation.
 
-In each lane the filled markers above are our runs, the hollow ones below the published runs; how many of
-either are solved stands at the end of the lane, since equal errors lie on each other. Colour and marker tell
-the models apart, so that neither is needed alone.
+In each lane the filled markers above are our runs, the hollow ones below the published runs, and half filled ones
+between them ours in float32, where that decides; how many of each are solved stands at the end of the lane, since
+equal errors lie on each other. Colour and marker tell the models apart, so that neither is needed alone.
 """
 
 from __future__ import annotations
@@ -14,16 +14,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from inalu.errors import require_extra
-from inalu.experiments.published import Threshold, runs_of, threshold_for
-from inalu.experiments.record import Entry
-from inalu.experiments.summary import ExperimentSummary, by_setting
+from inalu.experiments.published import Threshold, threshold_for
+from inalu.experiments.summary import ExperimentSummary
 from inalu.report import svg
+from inalu.report.lanes import Lane, describe, panels, solved_of
 from inalu.report.words import (
     FIGURES,
     in_order,
     limit_name,
     model_name,
-    number,
     operation_name,
     power_name,
 )
@@ -41,6 +40,7 @@ _WIDTH = 4.4
 _LEFT, _RIGHT, _TOP, _BOTTOM = 0.95, 0.52, 0.86, 0.54
 # From the end of the axis to where errors lie that are not finite, in powers of ten.
 _APART = 2.8
+_HALF: dict[str, Any] = {"fillstyle": "left", "markerfacecoloralt": "white"}
 _INK, _SOFT, _BAND, _GROUND = "#1b1b1b", "#5f5f5f", "#f1f1f1", "#ffffff"
 
 
@@ -72,33 +72,6 @@ STYLES = {
 _OTHERS = tuple(Style(marker, "#009e73", "#006b4e") for marker in "DPX*<>")
 
 
-@dataclass(frozen=True)
-class Lane:
-    """The errors of one model on one distribution; None is not finite."""
-
-    model: str
-    distribution: str
-    ours: tuple[float | None, ...]
-    published: tuple[float | None, ...]
-
-
-def panels(summary: ExperimentSummary, models: Sequence[str], trains: Sequence[str]) -> dict[str, list[Lane]]:
-    """Return the lanes of each operation, in the orders given and then as they come."""
-    groups = by_setting(summary.entries)
-    lanes: dict[str, list[Lane]] = {}
-    for operation in in_order((s.operation for s in groups), ("add", "sub", "mul", "div")):
-        mine = [s for s in groups if s.operation == operation]
-        for train in in_order((s.train for s in mine), trains):
-            for model in in_order((s.model for s in mine if s.train == train), models):
-                for setting in mine:
-                    if (setting.train, setting.model) == (train, model):
-                        ours = _errors(groups[setting])
-                        theirs = tuple(_finite(run.mse_extrapolation) for run in runs_of(setting))
-                        label = f"{setting.train}\n→ {setting.extrapolation}"
-                        lanes.setdefault(operation, []).append(Lane(model, label, ours, theirs))
-    return lanes
-
-
 def draw(summary: ExperimentSummary, models: Sequence[str], trains: Sequence[str]) -> tuple[Picture, ...]:
     """Draw the panels of an experiment, one an operation, on one scale.
 
@@ -123,27 +96,6 @@ def draw(summary: ExperimentSummary, models: Sequence[str], trains: Sequence[str
     return tuple(pictures)
 
 
-def describe(lanes: Sequence[Lane], threshold: Threshold) -> str:
-    """Say in words what a panel shows.
-
-    Examples
-    --------
-    >>> from inalu.experiments.published import TEXT
-    >>> describe([Lane("inalu-shared", "U(-1,1)", (1e-9, 2.0), (1e-5,))], TEXT)
-    'Runs with an error ≤ 10⁻⁴. iNALU (sw): 1 of 2 of ours, median 1; 1 of 1 published, median 1.00e-5.'
-    """
-    parts = []
-    for model in in_order((lane.model for lane in lanes), tuple(STYLES)):
-        said = []
-        for whose, side in (("of ours", "ours"), ("published", "published")):
-            errors = [e for lane in lanes if lane.model == model for e in getattr(lane, side)]
-            if errors:
-                solved = _solved(errors, threshold).replace("/", " of ")
-                said.append(f"{solved} {whose}, median {number(_median(errors))}")
-        parts.append(f"{model_name(model)}: {'; '.join(said)}.")
-    return f"Runs with an error {limit_name(threshold)}. {' '.join(parts)}"
-
-
 def _panel(
     name: str,
     title: str,
@@ -156,8 +108,8 @@ def _panel(
     from matplotlib.figure import Figure
 
     groups = in_order((lane.distribution for lane in lanes), ())
-    # A lane has a line for ours and one for the published; a group ends with a gap.
-    units = sum(2 * sum(lane.distribution == g for lane in lanes) + 1 for g in groups)
+    # A group ends with a gap.
+    units = sum(lane.lines for lane in lanes) + len(groups)
     height = _TOP + _BOTTOM + _LANE * units
     settings: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": name, "font.size": 9,
                 "font.family": "DejaVu Sans",
@@ -170,7 +122,7 @@ def _panel(
         _fill(axes, lanes, groups, limits, threshold)
         _scale(axes, limits, units, threshold)
         figure.text(0.1 / _WIDTH, 1 - 0.16 / height, title, fontsize=10, weight="bold", va="center")
-        _legend(figure, models, height)
+        _legend(figure, models, height, single=any(lane.single for lane in lanes))
         stream = io.StringIO()
         figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None}, facecolor=_GROUND)
     return stream.getvalue()
@@ -189,18 +141,20 @@ def _fill(
         y += 0.5
         for lane in (lane for lane in lanes if lane.distribution == group):
             style = style_of(lane.model)
-            marks: dict[str, Any] = {"linestyle": "none", "marker": style.marker, "clip_on": False}
-            axes.plot(_places(lane.ours, limits), [y + 0.5] * min(len(lane.ours), MOST_POINTS),
-                      markersize=4.4, markerfacecolor=style.fill, markeredgecolor=style.edge,
-                      markeredgewidth=0.4, alpha=0.8, **marks)  # fmt: skip
-            axes.plot(_places(lane.published, limits), [y + 1.5] * min(len(lane.published), MOST_POINTS),
-                      markersize=3.6, markerfacecolor="none", markeredgecolor=style.edge,
-                      markeredgewidth=0.7, **marks)  # fmt: skip
-            for line, errors, ink in ((y + 0.5, lane.ours, _INK), (y + 1.5, lane.published, _SOFT)):
+            for errors, look, ink in (
+                (lane.ours, {"markersize": 4.4, "markerfacecolor": style.fill, "alpha": 0.8}, _INK),
+                (lane.single, {"markersize": 4.4, "markerfacecolor": style.fill, **_HALF}, _INK),
+                (lane.published, {"markersize": 3.6, "markerfacecolor": "none"}, _SOFT),
+            ):
+                if not errors and errors is not lane.published:
+                    continue
+                axes.plot(_places(errors, limits), [y + 0.5] * min(len(errors), MOST_POINTS), linestyle="none",
+                          marker=style.marker, clip_on=False, markeredgecolor=style.edge,
+                          markeredgewidth=0.7 if ink == _SOFT else 0.4, **look)  # fmt: skip
                 if errors:
-                    axes.text(1.02, line, _solved(errors, threshold), color=ink, fontsize=6.5, va="center",
+                    axes.text(1.02, y + 0.5, solved_of(errors, threshold), color=ink, fontsize=6.5, va="center",
                               transform=axes.get_yaxis_transform())  # fmt: skip
-            y += 2
+                y += 1
         y += 0.5
         ticks.append((top + y) / 2)
         if index % 2 == 0:
@@ -230,20 +184,24 @@ def _scale(axes: Axes, limits: tuple[int, int], units: float, threshold: Thresho
     axes.set_facecolor("none")
 
 
-def _legend(figure: Any, models: Sequence[str], height: float) -> None:
+def _legend(figure: Any, models: Sequence[str], height: float, *, single: bool) -> None:
     """Two lines: what marker is which model, and which marks are whose."""
     from matplotlib.lines import Line2D
 
-    def handle(label: str, marker: str, fill: str, edge: str) -> Line2D:
+    def handle(label: str, marker: str, fill: str, edge: str, **look: Any) -> Line2D:
         return Line2D(
             [], [], linestyle="none", marker=marker, markersize=5, label=label, markerfacecolor=fill,
-            markeredgecolor=edge, markeredgewidth=0.7,
+            markeredgecolor=edge, markeredgewidth=0.7, **look,
         )  # fmt: skip
 
     styles = [(model_name(model), style_of(model)) for model in models]
     lines = (
         [handle(label, style.marker, style.fill, style.edge) for label, style in styles],
-        [handle("filled: ours", "o", _SOFT, _SOFT), handle("hollow: published", "o", "none", _SOFT)],
+        [
+            handle("filled: ours", "o", _SOFT, _SOFT),
+            *([handle("half: ours in float32", "o", _SOFT, _SOFT, **_HALF)] if single else []),
+            handle("hollow: published", "o", "none", _SOFT),
+        ],
     )
     for handles, below in zip(lines, (0.37, 0.54), strict=True):
         figure.legend(
@@ -271,26 +229,9 @@ def _places(errors: Sequence[float | None], limits: tuple[int, int]) -> list[flo
 
 
 def _limits(lanes: Sequence[Lane]) -> tuple[int, int]:
-    errors = [e for lane in lanes for e in (*lane.ours, *lane.published) if e is not None and e > 0]
+    found = (e for lane in lanes for e in (*lane.ours, *lane.single, *lane.published))
+    errors = [e for e in found if e is not None and e > 0]
     powers = [math.log10(e) for e in errors] or [0.0]
     low = min(-8, math.floor(min(powers)))
     high = max(0, math.ceil(max(powers)))
     return max(LOWEST, low), min(HIGHEST, high)
-
-
-def _errors(entries: Sequence[Entry]) -> tuple[float | None, ...]:
-    return tuple(_finite(entry.record.mse_extrapolation) for entry in entries)
-
-
-def _finite(error: float | None) -> float | None:
-    return error if error is not None and math.isfinite(error) else None
-
-
-def _solved(errors: Sequence[float | None], threshold: Threshold) -> str:
-    return f"{sum(e is not None and threshold.solved(e) for e in errors)}/{len(errors)}"
-
-
-def _median(errors: Sequence[float | None]) -> float | None:
-    ordered = sorted(math.inf if e is None else e for e in errors)
-    middle = (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
-    return _finite(middle)

@@ -218,8 +218,9 @@ def _pictures(name: str, pictures: Iterable[Picture]) -> Html:
     ]  # fmt: skip
     caption = (
         f"Figure {FIGURES[name]} of the paper. Filled marks are our runs, the hollow ones below them the "
-        "published runs; the dashed line is the paper's threshold, and how many of either are solved stands at "
-        "the end of the lane. Errors beyond the axis lie on its end. "
+        "published runs. Half filled ones are ours with errors taken in float32, as the published were; they stand "
+        "only where another number of them is solved. The dashed line is the paper's threshold, and how many are "
+        "solved stands at the end of each line. Errors beyond the axis lie on its end. "
         f"Of more than {MOST_POINTS} runs in a lane, {MOST_POINTS} evenly spaced quantiles are drawn, "
         "the least and the largest among them."
     )

@@ -57,7 +57,7 @@ def overview(summaries: Sequence[ExperimentSummary], closed: ClosedForms | None 
         tuple(rows),
         "Solved runs, ours and (published)",
         f"Solved: extrapolation MSE {limit_name(TEXT)}, in exp3 {limit_name(TABLE)}. "
-        "The published runs were evaluated in float32; ours in float32 stand where they differ.",
+        "The published runs were evaluated in float32: f32 are ours in float32, where they differ.",
     )
 
 
@@ -266,7 +266,7 @@ def _share_of(shares: Pooled | None) -> str:
 def _brief(shares: Pooled | None) -> str:
     if shares is None:
         return NOTHING
-    single = "" if shares.single in (None, shares.counts[0]) else f", in float32 {shares.single}"
+    single = "" if shares.single in (None, shares.counts[0]) else f", f32 {shares.single}"
     return f"{_fraction(shares.counts)}{single} ({_fraction(shares.published_counts)})"
 
 

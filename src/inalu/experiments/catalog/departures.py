@@ -253,6 +253,6 @@ DEPARTURES_2 = _experiment(EXP2, _ONE_OUTPUT, "Experiment 2 with each combinatio
 DEPARTURES_3 = _experiment(
     replace(EXP3, operations=OPERATIONS_OF_3, cases=cases_from(STARTS_OF_3.value)),
     EXP3.models.value,
-    "Five starts of experiment 3 with each combination",
+    "Part of experiment 3, on inferred inputs: each combination",
 )
 DEPARTURES_4 = _experiment(EXP4, MODELS.value, "Experiment 4 with each combination of code departures")

@@ -99,7 +99,7 @@ def _near_zero(e: Evidence) -> Finding:
 
 def _leak(e: Evidence) -> Finding:
     factor = leaky_gate()["factor_at_zero"]
-    return Finding(factor >= 10, factor)
+    return Finding(factor >= 10, f"{factor:.4f}")
 
 
 def _overflow(e: Evidence) -> Finding:
