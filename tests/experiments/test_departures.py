@@ -8,7 +8,7 @@ from inalu.errors import InvalidArgument
 from inalu.experiments.catalog import EXPERIMENTS, Selection, treatments
 from inalu.experiments.catalog.departures import DEPARTURES, combinations, origin, treatment_with
 from inalu.experiments.published import errors_of, published_settings, runs_of
-from inalu.experiments.record import Setting
+from inalu.experiments.record import SINGLE, Setting
 
 EVERY = tuple(d.label for d in DEPARTURES)
 
@@ -82,6 +82,15 @@ def test_what_a_departure_does_is_measured_over_all_others(make_entry):
     assert (effects["RMSProp"]["low"], effects["RMSProp"]["high"]) == (1, 1)
     assert effects["alternation"]["share_with"] == effects["alternation"]["share_without"] == 0.5
     assert effects["alternation"]["low"] == effects["alternation"]["high"] == 0
+    assert "effects_float32" not in measures
+    in_float32 = [
+        replace(e, record=replace(e.record, measures={SINGLE: 1e-9 if "altern" in e.setting.model else 1.0}))
+        for e in entries
+    ]
+    again = EXPERIMENTS["departures-exp1"].measures(in_float32)
+    assert again["effects"] == measures["effects"]
+    effects = {row["departure"]: row for row in again["effects_float32"]}
+    assert (effects["RMSProp"]["share_with"], effects["alternation"]["share_with"]) == (0.5, 1)
 
 
 def test_a_combination_that_gives_the_published_runs_differs_nowhere(make_entry):

@@ -35,7 +35,9 @@ def show(answer: Reproduction, store: Path) -> None:
             console.print(_table_1(experiment))
         elif experiment.experiment in _MEASURED:
             for measure in _MEASURED[experiment.experiment]:
-                console.print(_measured(experiment.measures[measure]))
+                if measure in experiment.measures:
+                    console.print(Text(measure.replace("_", " "), style="dim"))
+                    console.print(_measured(experiment.measures[measure]))
         else:
             console.print(_counts(experiment))
             if _unlike(experiment):
@@ -184,7 +186,7 @@ _MEASURED = {
     "regularization": ("stages",),
     "stability": ("non_finite",),
     "mnist": ("accuracies",),
-    **{f"departures-{base}": ("combinations", "effects") for base in PUBLISHED},
+    **{f"departures-{base}": ("combinations", "effects", "effects_float32") for base in PUBLISHED},
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from inalu.page import Cell
@@ -59,6 +60,12 @@ def _apart(row: Mapping[str, Any], side: str) -> tuple[str, str, str]:
     if count is None:
         return NOTHING, NOTHING, NOTHING
     return f"{count} of {row['settings']}", plain(distance), plain(row[f"distance_by_chance{side}"])
+
+
+def effects_float32(rows: Sequence[Mapping[str, Any]]) -> Grid:
+    """Return the same with our errors in float32."""
+    grid = effects(rows)
+    return replace(grid, caption=f"{grid.caption}, with our errors in float32")
 
 
 def effects(rows: Sequence[Mapping[str, Any]]) -> Grid:

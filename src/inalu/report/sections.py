@@ -16,7 +16,7 @@ from inalu.report.closed import ROWS, SEEDS, ClosedForms
 from inalu.report.figures import MOST_POINTS, Picture
 from inalu.report.material import Material, program_of
 from inalu.report.tables import Grid
-from inalu.report.words import FIGURES, HEADINGS, listed, plain
+from inalu.report.words import FIGURES, HEADINGS, NOTES, listed, plain
 
 #: Name of the CSV beside the page, and of the folder with the drawings.
 RECORDS, DRAWINGS = "records.csv", "figures"
@@ -25,6 +25,7 @@ _SHOWN = ("table_1", "against_published", "against_published_float32", "pooled")
 #: Measures whose table is more than their rows.
 _ARRANGED = {
     "non_finite": measures.stability, "combinations": measures.combinations, "effects": measures.effects,
+    "effects_float32": measures.effects_float32,
 }  # fmt: skip
 _WORDS = {True: ("holds", "good"), False: ("does not hold", "bad"), None: ("cannot be told", "unsure")}
 _SIDE_BY_SIDE = (
@@ -165,9 +166,7 @@ def _experiment(summary: ExperimentSummary, material: Material, drawn: Drawn) ->
         f"{_counted(summary.runs, 'run')} of {_counted(len(summary.settings), 'setting')}, "
         f"{_counted(len(seeds), 'seed')}, recipe {summary.recipe}; {where} of the paper's TeX source.",
     ]
-    twice = _shown_twice(summary)
-    if twice:
-        facts.append(twice)
+    facts += [fact for fact in (_shown_twice(summary), NOTES.get(name, "")) if fact]
     parts = [_paragraphs(facts)]
     if name in drawn.pictures:
         parts.append(_pictures(name, drawn.pictures[name]))
@@ -228,19 +227,16 @@ def _pictures(name: str, pictures: Iterable[Picture]) -> Html:
 
 
 def _different(material: Material) -> Html:
-    parts = []
+    items = ""
     for name, found in material.comparisons.items():
-        plausible = sum(c.plausible for c in found)
-        parts.append(
-            f"{name}: the published count is plausible under ours in {plausible} of {len(found)} settings."
-        )
-    for name, tests in material.comparisons_single.items():
-        parts.append(
-            f"{name} with our errors in float32, in which the published runs were evaluated: "
-            f"{sum(c.plausible for c in tests)} of {len(tests)}."
-        )
+        single = material.comparisons_single.get(name)
+        again = f", in float32 in {sum(c.plausible for c in single)} of {len(single)}" if single else ""
+        items += f"<li>{name}: in {sum(c.plausible for c in found)} of {len(found)}{again}.</li>"
     grid = tables.different(material.comparisons, material.comparisons_single)
-    said = _paragraphs([" ".join(parts), _weak(material)])
+    said = Html(
+        "<p>Settings in which the published count is plausible under ours, with our errors in float64 and in "
+        f"float32, in which the published runs were evaluated:</p><ul>{items}</ul>{_paragraphs([_weak(material)])}"
+    )
     if not grid.rows:
         return _joined([said, _paragraphs(["No setting differs by more than chance allows."])])
     return _joined([said, _table(grid)])

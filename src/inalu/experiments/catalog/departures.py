@@ -26,7 +26,7 @@ from inalu.experiments.catalog.model import Experiment, Selection, Stated, Treat
 from inalu.experiments.catalog.treatments import PLANNED_INPUTS, PUBLISHED_EPOCHS
 from inalu.experiments.job import Case
 from inalu.experiments.published import threshold_for
-from inalu.experiments.record import Entry, Initialisation, Setting
+from inalu.experiments.record import SINGLE, Entry, Initialisation, Setting
 from inalu.experiments.statistics import chance_distance, student_quantile
 from inalu.tasks import Distribution, parse_distribution
 
@@ -147,7 +147,13 @@ def origin(setting: Setting) -> tuple[Setting, frozenset[str]]:
 
 
 def _measures(entries: Sequence[Entry]) -> dict[str, Any]:
-    return {"combinations": _combinations(entries), "effects": _effects(entries)}
+    found = {"combinations": _combinations(entries), "effects": _effects(entries, single=False)}
+    if all(SINGLE in entry.record.measures for entry in entries):
+        # Where the precision of the evaluation decides, only this compares with the published runs.
+        again = _effects(entries, single=True)
+        if again != found["effects"]:
+            found["effects_float32"] = again
+    return found
 
 
 def _combinations(entries: Sequence[Entry]) -> list[dict[str, Any]]:
@@ -185,12 +191,12 @@ def _by_chance(tests: Sequence[Comparison]) -> float | None:
     return statistics.fmean(chance_distance(t.ours, t.published) for t in tests) if tests else None
 
 
-def _effects(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+def _effects(entries: Sequence[Entry], *, single: bool) -> list[dict[str, Any]]:
     """What each departure does to the share solved, over all combinations of the others."""
     groups: dict[tuple[str, str], list[tuple[frozenset[str], int, bool]]] = {}
     for entry in entries:
         setting, departures = origin(entry.setting)
-        solved = entry.record.solved(threshold_for(setting.experiment))
+        solved = entry.record.solved(threshold_for(setting.experiment), single=single)
         groups.setdefault((setting.operation, setting.model), []).append(
             (departures, entry.record.seed, solved)
         )
