@@ -18,7 +18,7 @@ def jobs(tiny):
         models=("inalu-shared",),
     )  # fmt: skip
     cases = EXPERIMENTS["exp1"].runs(tiny, selection)
-    return sorted((case.job for case in cases), key=lambda job: str(module._inputs_of(job)))
+    return sorted((case.job for case in cases), key=lambda job: str(module._needs_of(job)))
 
 
 class Watched:
@@ -73,6 +73,20 @@ def test_sets_are_made_ahead_but_not_all_of_them(watched, jobs):
     time.sleep(0.05)
     keeper.close()
     assert evaluator.prepared == [jobs[0], jobs[2], jobs[4]]
+
+
+def test_networks_that_need_other_logarithms_are_another_group(watched, tiny):
+    """An iNALU's are of max(|x|, ε), a NALU's of |x| + ε."""
+    evaluator = watched()
+    selection = Selection(
+        seeds=(1,), rows=640, operations=("add",), distributions=("U(-1,1)",),
+        models=("nalu-matrix", "inalu-shared", "inalu-independent"),
+    )  # fmt: skip
+    jobs = [case.job for case in EXPERIMENTS["exp1"].runs(tiny, selection)]
+    keeper = Keeper(lambda records: None, jobs)
+    wait_until(lambda: len(evaluator.prepared) == 2)
+    keeper.close()
+    assert evaluator.prepared == jobs[:2]
 
 
 def test_slow_results_are_kept_one_by_one(watched, jobs):

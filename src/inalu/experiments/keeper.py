@@ -21,7 +21,7 @@ from inalu.experiments.record import Record
 #: take. Not of the clock: on a machine with other work smaller batches would only make it more work.
 FIRST_BATCH, BATCH = 8, 64
 BATCH_SECONDS = 0.3
-#: Groups of jobs with the same inputs whose sets are made before the first of them has ended.
+#: Groups of jobs that need the same whose sets are made before the first of them has ended.
 AHEAD = 1
 
 
@@ -33,7 +33,7 @@ class Keeper:
     keep
         Called in that thread with records, each with its job.
     jobs
-        What will be trained, in about this order.
+        What will be trained, in about the order in which they will end.
     """
 
     def __init__(
@@ -46,12 +46,12 @@ class Keeper:
         self._waiting: deque[Result] = deque()
         self._closed = False
         self._evaluator = Evaluator()
-        # One job of each group that shares its inputs, by the place of the group.
+        # One job of each group that needs the same, by the place of the group.
         groups: dict[Hashable, Training] = {}
         for job in jobs:
-            groups.setdefault(_inputs_of(job), job)
+            groups.setdefault(_needs_of(job), job)
         self._first = list(groups.values())
-        self._places = {inputs: place for place, inputs in enumerate(groups)}
+        self._places = {needs: place for place, needs in enumerate(groups)}
         self._prepared = 0
         self._reached = 0
         self._limit = min(FIRST_BATCH, BATCH)
@@ -109,12 +109,17 @@ class Keeper:
         with self._changed:
             self._limit = max(1, min(BATCH, int(BATCH_SECONDS / max(each, 1e-9))))
             self._changed.notify_all()
-        self._reached = max(self._reached, *(self._places.get(_inputs_of(job), 0) for job in jobs))
+        self._reached = max(self._reached, *(self._places.get(_needs_of(job), 0) for job in jobs))
         self._prepared = max(self._prepared, self._reached + 1)
 
 
-def _inputs_of(job: Training) -> Hashable:
-    return job.problem.x_key(job.seed, "interpolation", job.rows)
+def _needs_of(job: Training) -> Hashable:
+    """What must be there before a result can be evaluated: its inputs, and their logarithms of one kind."""
+    options = job.network.options
+    return (
+        job.problem.x_key(job.seed, "interpolation", job.rows), options.get("epsilon"),
+        options.get("omega") is None,
+    )  # fmt: skip
 
 
 def _job(result: Result) -> Training:

@@ -196,7 +196,7 @@ def _train_missing(
         advance((number + 1) / len(jobs))
     if not trainings:
         return
-    keeper = Keeper(keep, [job for plan in chunks(trainings) for job in plan])
+    keeper = Keeper(keep, [job for plan in chunks(trainings) for job in _by_network(plan)])
     try:
         interrupted = train_runs(trainings, options, keeper.put, advance)
     finally:
@@ -273,6 +273,12 @@ def chunks(jobs: Sequence[Training]) -> Iterator[list[Training]]:
         size += memory
     if plan:
         yield plan
+
+
+def _by_network(plan: Sequence[Training]) -> list[Training]:
+    """The order in which backends train a plan: one network on all rows, then the next."""
+    order = {network: place for place, network in enumerate(dict.fromkeys(job.network for job in plan))}
+    return sorted(plan, key=lambda job: order[job.network])
 
 
 def _work(job: Training) -> float:
