@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
+# Fractions with a larger divisor than this are written as a division by one decimal, where that is short.
+_SMALL = 100
+
 
 class Fractional(NamedTuple):
     """An expression as a person writes it: sign, factors above the line, factors below it.
@@ -524,11 +527,17 @@ def _fraction(expression: Expression) -> Fractional:
     return Fractional(coefficient < 0, tuple(above), tuple(below))
 
 
-def split_coefficient(size: Fraction, above: list[Expression]) -> tuple[Fraction | None, int | None]:
+def split_coefficient(
+    size: Fraction, above: list[Expression]
+) -> tuple[Fraction | None, Fraction | int | None]:
     """Return the numbers above and below the line beside the factors above; None where there is none."""
     terms = len(above[0].terms) if len(above) == 1 and isinstance(above[0], Sum) else 0
-    lower = None
+    lower: Fraction | int | None = None
     # A mean is divided by its number of terms; 0.2 of a price stays 0.2.
     if size.denominator != 1 and (size * terms == 1 or not is_short_decimal(size)):
-        size, lower = Fraction(size.numerator), size.denominator
+        if size.denominator > _SMALL and is_short_decimal(1 / size):
+            # Division by 2.54 is not written as 50 / 127.
+            size, lower = Fraction(1), 1 / size
+        else:
+            size, lower = Fraction(size.numerator), size.denominator
     return (None if size == 1 and above else size), lower

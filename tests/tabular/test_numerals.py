@@ -93,6 +93,11 @@ def test_infinite(text: str) -> None:
     assert parse_cell(text, ENGLISH).kind == INFINITE
 
 
+def test_a_lone_sign_in_a_column_of_single_characters_is_read() -> None:
+    read = parse_column(Texts.of(["5", "+", "-", "0"]), ENGLISH)
+    np.testing.assert_array_equal(read.values, [5, np.nan, np.nan, 0])
+
+
 @pytest.mark.parametrize("style", [ENGLISH, CONTINENTAL])
 def test_the_fast_path_reads_as_the_slow_one(style: object) -> None:
     texts = (

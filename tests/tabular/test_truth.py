@@ -72,6 +72,70 @@ def test_one_wrong_balance_is_one_wrong_cell() -> None:
     assert relation.breaking[1].cause == "follows from the row before"
 
 
+def breaking(share: float, error: str) -> dict[str, np.ndarray]:
+    """total = a + b, wrong in a share of the rows."""
+    rng = np.random.default_rng(8)
+    a, b = (np.round(rng.uniform(10, 900, 400), 2) for _ in range(2))
+    rows = rng.random(400) < share
+    drawn = {
+        "gross": rng.uniform(-500, 500, 400),
+        "unit": 0.01 * rng.choice([-1, 1], 400),
+        "noise": rng.laplace(0, 0.008, 400),
+    }[error]
+    return {"a": a, "b": b, "total": np.round(a + b + np.where(rows, drawn, 0.0), 2)}
+
+
+@pytest.mark.parametrize(("share", "error"), [(0.2, "gross"), (0.15, "unit"), (0.0, "gross")])
+def test_rows_that_break_grossly_or_by_a_unit_leave_a_formula(share: float, error: str) -> None:
+    assert found(breaking(share, error)) == ["total = a + b"]
+
+
+def test_errors_that_thin_out_beyond_the_window_refuse_it() -> None:
+    """An approximation holds in most rows too; what it misses lies mostly next to the window."""
+    assert found(breaking(1.0, "noise")) == []
+
+
+def test_a_mean_is_not_taken_for_the_root_of_a_product() -> None:
+    rng = np.random.default_rng(9)
+    x = np.round(rng.uniform(4, 9, 500), 2)
+    y = np.round(x * rng.normal(1, 0.01, 500), 2)
+    depth = np.round(rng.normal(61.7, 1.4, 500), 1)
+    table = {"depth": depth, "x": x, "y": y, "z": np.round(depth * (x + y) / 200, 2)}
+    assert found(table) == ["z = 0.005 * depth * (x + y)"]
+
+
+def test_a_year_near_the_mean_of_its_neighbours_is_no_formula() -> None:
+    rng = np.random.default_rng(10)
+    level, slope = rng.uniform(2, 15, 24), rng.normal(0, 0.2, 24)
+    years = np.arange(12)
+    values = level[:, None] + slope[:, None] * years + rng.normal(0, 0.08, (24, 12))
+    assert found({f"y{1990 + at}": np.round(values[:, at], 1) for at in years}) == []
+
+
+def test_a_term_that_is_mostly_zero_belongs_to_the_formula() -> None:
+    rng = np.random.default_rng(11)
+    net, freight = np.round(rng.uniform(10, 900, 200), 2), np.round(rng.uniform(1, 9, 200), 2)
+    freight[rng.random(200) < 0.9] = 0.0
+    assert found({"net": net, "freight": freight, "total": np.round(net + freight, 2)}) == [
+        "total = net + freight"
+    ]
+
+
+def test_a_division_is_written_as_one() -> None:
+    rng = np.random.default_rng(12)
+    deaths = np.round(rng.uniform(200, 9000, 60))
+    assert found({"deaths": deaths, "rate": deaths / 6.27082}) == ["rate = deaths / 6.27082"]
+
+
+def test_a_code_of_pairs_is_no_product() -> None:
+    """Eleven pairs of numbers and their codes, fifty rows: that most codes are half the product is luck."""
+    codes = {(1, 2): 1, (1, 4): 2, (1, 6): 3, (2, 4): 4, (2, 5): 5, (2, 6): 6, (3, 6): 7, (4, 5): 8}
+    rng = np.random.default_rng(13)
+    pairs = [list(codes)[at] for at in rng.integers(0, len(codes), 58)]
+    first, second = np.array(pairs, dtype=float).T
+    assert found({"focal": first, "other": second, "dyad": np.array([float(codes[p]) for p in pairs])}) == []
+
+
 def test_a_square_of_negative_numbers_is_found() -> None:
     rng = np.random.default_rng(7)
     a, b = (np.round(rng.uniform(-9, 9, ROWS), 2) for _ in range(2))

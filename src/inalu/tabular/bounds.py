@@ -31,12 +31,16 @@ class Prediction:
         The same with whole numbers taken as exact, as counts are.
     noise : array of shape [rows]
         What float arithmetic itself may be off.
+    square, square_counts : arrays of shape [rows]
+        The sums of the squared moves behind the two radii: what rounding is expected to do, and not its worst case.
     """
 
     value: Array
     radius: Array
     radius_counts: Array
     noise: Array
+    square: Array
+    square_counts: Array
 
 
 def predict(formula: Expression, lookup: Lookup) -> Prediction:
@@ -56,7 +60,8 @@ def predict(formula: Expression, lookup: Lookup) -> Prediction:
     values = {name: pair[0] for name, pair in cells.items()}
     value = np.asarray(formula.evaluate(values), dtype=np.float64)
     value = np.where(np.isfinite(value), value, np.nan)
-    radius, counts, size = np.zeros_like(value), np.zeros_like(value), np.abs(value)
+    size = np.abs(value)
+    radius, counts, square, square_counts = (np.zeros_like(value) for _ in range(4))
     with np.errstate(all="ignore"):
         for name, (middle, half) in cells.items():
             up = np.abs(np.asarray(formula.evaluate({**values, name: middle + half})) - value)
@@ -65,19 +70,21 @@ def predict(formula: Expression, lookup: Lookup) -> Prediction:
             move = np.where(np.isfinite(move), move, np.inf)
             if not lookup.few(name):
                 radius += move
+                square += move * move
             if not lookup.whole(name):
                 counts += move
+                square_counts += move * move
             # The size of a column's part in the result: its moves are proportional to it where it matters.
             part = np.abs(move / half * middle)
             size += np.where(np.isfinite(part), part, 0.0)
-    return Prediction(value, radius, counts, FLOAT_NOISE * size)
+    return Prediction(value, radius, counts, FLOAT_NOISE * size, square, square_counts)
 
 
 def _weighted(form: Linear, cells: dict[str, tuple[Array, Array]], lookup: Lookup) -> Prediction:
     """The same for a weighted sum, which most candidates are: no operand needs to be moved."""
     rows = len(next(iter(cells.values()))[0])
     value, size = np.full(rows, float(form.constant)), np.zeros(rows)
-    radius, counts = np.zeros(rows), np.zeros(rows)
+    radius, counts, square, square_counts = (np.zeros(rows) for _ in range(4))
     with np.errstate(all="ignore"):
         for name, weight in form.weights.items():
             middle, half = cells[name]
@@ -88,7 +95,10 @@ def _weighted(form: Linear, cells: dict[str, tuple[Array, Array]], lookup: Looku
             move = np.where(np.isfinite(move), move, np.inf)
             if not lookup.few(name):
                 radius += move
+                square += move * move
             if not lookup.whole(name):
                 counts += move
+                square_counts += move * move
     value = np.where(np.isfinite(value), value, np.nan)
-    return Prediction(value, radius, counts, FLOAT_NOISE * (size + np.abs(np.nan_to_num(value))))
+    noise = FLOAT_NOISE * (size + np.abs(np.nan_to_num(value)))
+    return Prediction(value, radius, counts, noise, square, square_counts)

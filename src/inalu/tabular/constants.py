@@ -97,10 +97,17 @@ def bits(constant: Fraction) -> float:
 def _written_bits(value: Fraction) -> float:
     as_fraction = 2 * math.log2(value.numerator) + 2 * math.log2(value.denominator) + 3
     decimal = _decimal(value)
-    if decimal is None:
-        return as_fraction
-    mantissa, exponent = decimal
-    return min(as_fraction, 2 * math.log2(mantissa) + 2 + 0.5 * abs(exponent))
+    turned = _decimal(1 / value)
+    if decimal is not None:
+        as_fraction = min(as_fraction, _decimal_bits(*decimal))
+    if turned is not None:
+        # To divide is one thing more to say than to multiply.
+        as_fraction = min(as_fraction, _decimal_bits(*turned) + 1)
+    return as_fraction
+
+
+def _decimal_bits(mantissa: int, exponent: int) -> float:
+    return 2 * math.log2(mantissa) + 2 + 0.5 * abs(exponent)
 
 
 def _decimal(value: Fraction) -> tuple[int, int] | None:
@@ -140,7 +147,8 @@ def simplest(low: float, high: float) -> Fraction:
         high = low * 2 + 1
     decimal = _shortest_decimal(low, high)
     fraction = _simplest_fraction(Fraction(low), Fraction(high))
-    options = [decimal]
+    # Divided by a short number is as simple as multiplied by one: 1 / 6.27082 of a population in units of 100,000.
+    options = [decimal, 1 / _shortest_decimal(1 / high, 1 / low)]
     if _divides(fraction):
         options.append(fraction)
     if high - low <= _NARROW * low:

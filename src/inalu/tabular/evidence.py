@@ -40,8 +40,14 @@ LEAST_SHARE = 0.75
 LEAST_ROWS = 5
 # Constants of so few bits, as 100 and a half have, were not fitted.
 PLAIN_BITS = 6.0
+# Cells that are known so well, relative to their size, were not rounded.
+UNROUNDED = 1e-13
 # Columns of so few different cells are marks: yes and no, one of three.
 MOST_MARKS = 3
+# Where fewer rows than this share differ from each other, those that repeat are left out.
+MOSTLY_DISTINCT = 0.8
+# Columns that repeat independently of each other differ in at least this share of the rows that shuffled ones do.
+BY_CHANCE = 0.5
 # A cell that lies nearer to its formula than this part of its half unit meets it exactly.
 EXACT_PART = 1e-3
 # Where fewer rows than these hold with exact operands, and nearly all with rounded ones, operands are rounded.
@@ -56,6 +62,16 @@ MOST_OUTSIDE = 0.23
 SURE_BITS_PER_ROW = 5.0
 SIMPLE_BITS = 12.0
 FEW_BROKEN = 0.02
+# Stretches of rows whose mean errors are compared; with fewer, single rows are.
+LEAST_BLOCKS = 20
+# Such a tail has so many rows, and this share of all and of those that break; so many of its rows lie further off
+# than one unit of rounding. Its density outside the window is that share of what it is inside, and thins out so fast.
+LEAST_TAIL, MOST_TAIL, MOSTLY_NEAR, PAST_A_UNIT = 3, 0.02, 0.6, 0.08
+PAST_THE_EDGE, THINNING = 0.1, 8.0
+# The mean square of errors beside what is expected, and how many of its standard errors more; the squares of numbers
+# that are spread evenly have this variance, relative to the square of their mean.
+MOST_EXCESS, _SURE_EXCESS, _SPREAD_OF_SQUARES = 1.25, 2.0, 0.8
+FEW_ROWS = 60
 # The mean error of rounding may lie so far from zero, in windows, or so many standard errors.
 MOST_ONE_SIDED = 0.2
 _SURE_SIDE, _MOST_NEAR = 5.0, 3.0
@@ -88,6 +104,13 @@ class Target:
         """Prepare a column."""
         filled = np.isfinite(values)
         return cls(values, halves, np.sort(values[filled]), _lattice(values[filled], halves[filled]))
+
+    @cached_property
+    def unrounded(self) -> bool:
+        """Whether the cells have all digits of a double."""
+        filled = np.isfinite(self.values) & (self.values != 0)
+        relative = self.halves[filled] / np.abs(self.values[filled])
+        return bool(len(relative)) and float(np.median(relative)) < UNROUNDED
 
     @cached_property
     def few(self) -> bool:
@@ -173,6 +196,8 @@ class Measure:
         Which operands count as rounded numbers: "all", "fractions" (whole numbers are exact) or "none".
     weight : float
         The share of the checked rows that are evidence of their own.
+    chance : array of shape [rows]
+        How likely it is that a row holds by luck.
     """
 
     bits: float
@@ -185,6 +210,7 @@ class Measure:
     prediction: Prediction
     rounded: str
     weight: float
+    chance: Array
 
     @property
     def share(self) -> float:
@@ -285,7 +311,7 @@ def measure(
     least = _usual_elsewhere(target, formula, lookup)
     checked = np.isfinite(target.values - prediction.value) & np.isfinite(prediction.radius)
     rows = max(int(checked.sum()), 1)
-    weight = _independent_rows(formula, target, lookup, checked) / rows
+    weights = tuple(count / rows for count in _independent_rows(formula, target, lookup, checked))
     paid = formula_bits(formula, places) + math.log2(max(tried, 1.0))
     options = {
         "all": prediction.radius,
@@ -299,7 +325,7 @@ def measure(
     # Without constants to fit, a formula has the level of a slow column right, and not only its steps.
     fitted = constant_bits(formula) > PLAIN_BITS
     found = [
-        _weigh(target, prediction, checked, radius, reading, weight, paid, least, fitted=fitted)
+        _weigh(target, prediction, checked, radius, reading, weights, paid, least, fitted=fitted)
         for reading, radius in options.items()
     ]
     best = max(found, key=lambda one: round(one.bits, 9))
@@ -329,7 +355,7 @@ def _weigh(
     checked: Mask,
     radius: Array,
     rounded: str,
-    weight: float,
+    weights: tuple[float, ...],
     paid: float,
     least: float,
     *,
@@ -353,10 +379,21 @@ def _weigh(
     saved = np.where(holding, -np.log2(chance), 0.0)
     rows = int(checked.sum())
     breaking = rows - int(holding.sum())
+    weight = weights[1 if breaking else 0]
     gross = weight * (float(saved.sum()) - rows * entropy(breaking / max(rows, 1)))
     trivial = checked & (chance > TRIVIAL_CHANCE)
     return Measure(
-        gross - paid, gross, checked, holding, trivial, residual, tolerance, prediction, rounded, weight
+        gross - paid,
+        gross,
+        checked,
+        holding,
+        trivial,
+        residual,
+        tolerance,
+        prediction,
+        rounded,
+        weight,
+        chance,
     )
 
 
@@ -387,33 +424,35 @@ def _usual_elsewhere(target: Target, formula: Expression, lookup: Lookup) -> flo
     return found
 
 
-def _independent_rows(formula: Expression, target: Target, lookup: Lookup, checked: Mask) -> float:
-    """The number of rows that are evidence of their own.
+def _independent_rows(
+    formula: Expression, target: Target, lookup: Lookup, checked: Mask
+) -> tuple[float, float]:
+    """The number of rows that are evidence of their own, for a formula that holds in all and for one that breaks.
 
     A table joined from others repeats the same cells in many rows, which proves as much as one of them. Small
-    numbers repeat too, but then columns repeat independently of each other: that is seen by shuffling them.
+    numbers repeat too, but then columns repeat independently of each other: that is seen by shuffling them. Where
+    rows break, a row that repeats proves nothing: a list of results for each pair of operands would do as well.
     """
     rows = np.flatnonzero(checked)
+    every = float(len(rows))
     if len(rows) < 8 or not formula.columns:
-        return float(len(rows))
+        return every, every
     columns = [target.values, *(lookup(name)[0] for name in formula.columns)]
     parts = [np.unique(column[rows], return_inverse=True)[1] for column in columns]
-    distinct = _distinct(parts)
+    distinct = float(_distinct(parts))
+    if distinct >= MOSTLY_DISTINCT * every:
+        return every, every
     # A copy of a column is no second witness.
     parts = [
         part for at, part in enumerate(parts) if not any(np.array_equal(part, other) for other in parts[:at])
     ]
-    if distinct >= 0.8 * len(rows):
-        return float(len(rows))
     if len(parts) < 3:
-        return float(distinct)
+        return distinct, distinct
     rng = np.random.default_rng(0)
     shuffled = _distinct(
         [part if at == 0 else part[rng.permutation(len(rows))] for at, part in enumerate(parts[1:])]
     )
-    if distinct >= 0.5 * shuffled:
-        return float(len(rows))
-    return float(distinct)
+    return every if distinct >= BY_CHANCE * shuffled else distinct, distinct
 
 
 def _distinct(parts: list[NDArray[np.intp]]) -> int:
@@ -427,6 +466,8 @@ def _distinct(parts: list[NDArray[np.intp]]) -> int:
 # Bins of |residual| / tolerance: four inside the window, two levels next to it, and doubling distances beyond.
 _EDGES = np.array([0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, *(3.0 * 2.0 ** np.arange(1, 40)), np.inf])
 _INSIDE, _NEAR = 4, 7
+# The same for the tail next to the window: its last quarter, half a window more, up to a unit, and beyond.
+_TAIL = np.array([0.0, 0.5, 0.75, 1.0, 1.5, 3.0, 12.0])
 _WIDTHS = np.geomspace(0.05, 1e6, 120)
 
 
@@ -449,6 +490,24 @@ def approximate(result: Measure) -> bool:
     return _noise_bits(counts) < _rounding_bits(counts)
 
 
+def continuous(result: Measure) -> bool:
+    """Whether errors go on beyond the window, ever rarer, as those of an approximation do.
+
+    Rows that break a true formula break it grossly, or by a unit of rounding. Where a good part of them lies near
+    the window, thinning out with the distance from it, the formula is only near the truth.
+    """
+    rows = result.checked & ~result.trivial
+    ratio = np.abs(result.residual[rows]) / result.tolerance[rows]
+    inside, beside, unit, beyond = np.histogram(ratio, _TAIL)[0].astype(np.float64)[2:]
+    near, broken = beside + unit + beyond, float((ratio > 1).sum())
+    if near < LEAST_TAIL or near <= MOST_TAIL * len(ratio) or near <= MOSTLY_NEAR * broken:
+        return False
+    goes_on = beyond >= max(1.0, PAST_A_UNIT * near)
+    edge, width = inside / 0.25, beside / 0.5
+    thin = PAST_THE_EDGE * edge <= width and width >= THINNING * beyond / (_TAIL[-1] - 3.0)
+    return bool(goes_on and thin)
+
+
 def biased(result: Measure) -> bool:
     """Whether a formula that needs rounded operands lies on one side of the cells.
 
@@ -464,7 +523,26 @@ def biased(result: Measure) -> bool:
     return side > MOST_ONE_SIDED and side > _SURE_SIDE * spread
 
 
-def structured(result: Measure, formula: Expression) -> bool:
+def loose(result: Measure, target: Target) -> bool:
+    """Whether errors are larger, in the mean square, than the rounding of target and operands leads to expect.
+
+    A window is as wide as the worst case. Errors of rounding seldom come near its edge; those of an approximation
+    fill it.
+    """
+    rows = result.holding & ~result.trivial
+    if result.rounded == "none" or not rows.any():
+        return False
+    squares = result.prediction.square if result.rounded == "all" else result.prediction.square_counts
+    expected = (target.halves**2 + squares) / 3 + result.prediction.noise**2
+    if rows.sum() <= FEW_ROWS:
+        # A few rows have no tail to look at: those just outside count as if they lay on the edge.
+        rows |= result.checked & ~result.trivial & (np.abs(result.residual) <= _MOST_NEAR * result.tolerance)
+    distance = np.minimum(np.abs(result.residual[rows]), result.tolerance[rows])
+    error = float((distance**2 / expected[rows]).mean())
+    return error > MOST_EXCESS + _SURE_EXCESS * math.sqrt(_SPREAD_OF_SQUARES / rows.sum())
+
+
+def structured(result: Measure, formula: Expression, target: Target) -> bool:
     """Whether the errors of a coarse formula follow each other, as those of an approximation do.
 
     Rounding errors are independent from row to row. The errors of a smooth approximation are alike in rows that
@@ -481,9 +559,29 @@ def structured(result: Measure, formula: Expression) -> bool:
         return True
     if count < 20 or fixed > SURE_BITS_PER_ROW or not (broken or fitted):
         return False
-    error = result.residual[asked] / result.tolerance[asked]
-    orders = (np.arange(count), np.argsort(result.prediction.value[asked], kind="stable"))
-    return any(_alike(error[order]) > max(0.3, 3.0 / math.sqrt(count)) for order in orders)
+    tolerance, predicted = result.tolerance[asked], result.prediction.value[asked]
+    error, moves = result.residual[asked] / tolerance, predicted / tolerance
+    # The errors of a true formula whose operands are exact, for comparison.
+    unit = 2 * target.halves[asked]
+    ideal = (np.round(predicted / unit) * unit - predicted) / tolerance
+    for order in (np.arange(count), np.argsort(predicted, kind="stable")):
+        found, natural = _block_means(error[order], moves[order]), 0.0
+        if len(found) < LEAST_BLOCKS:
+            found, natural = error[order], max(0.0, _alike(ideal[order]))
+        if _alike(found) > max(0.3, 3.0 / math.sqrt(len(found))) + natural:
+            return True
+    return False
+
+
+def _block_means(error: Array, predicted: Array) -> Array:
+    """Mean errors of rows between which the prediction moves by a window.
+
+    While it moves by less, the rounding error is a saw's tooth: its neighbours are alike in the truest formula.
+    """
+    moved = np.minimum(np.abs(np.diff(predicted, prepend=predicted[0])) / 2, 1.0)
+    block = np.floor(np.cumsum(moved)).astype(np.intp)
+    count = np.bincount(block)
+    return np.bincount(block, error)[count > 0] / count[count > 0]
 
 
 def _alike(error: Array) -> float:

@@ -17,7 +17,7 @@ from inalu.tabular.directions import directions
 from inalu.tabular.evidence import Measure, Target
 from inalu.tabular.fitted import regression
 from inalu.tabular.forms import Linear, Monomial, factored, linear, monomial
-from inalu.tabular.orientation import exact_share, spread
+from inalu.tabular.orientation import exact_share, spread, takes_root
 from inalu.tabular.search.pairs import fit_constants
 
 # A formula that gives up an operand must lose this many bits, or the operand was not needed.
@@ -32,6 +32,12 @@ SHARP = 0.9
 INEXACT_BITS = 10.0
 # Columns beyond three count for so many bits, also where they stand side by side.
 WIDE_BITS = 1.5
+# A root is written seldom enough to be asked for this share of the rows.
+NEARLY_ALL = 0.995
+BEYOND = "it says too little beyond"
+NEAR = "it is near the values without being their formula"
+# An operand is near the target when it differs by this share of its size, in the middle.
+MOST_APART = 0.5
 # The share of rows in which a column has to be another one: less is a habit, and no formula.
 SURELY = 0.97
 # A formula that holds in a smaller share of rows needs this many bits.
@@ -135,12 +141,12 @@ class Bench:
         if copy(formula):
             return "none"
         form = linear(formula)
-        names = (target, *formula.columns)
         # Whole numbers may be rounded parts of a rounded total; weighed ones that need that are near only.
+        weighed = evidence.constant_bits(formula) > evidence.SIMPLE_BITS
         if form is not None and any(abs(weight) != 1 for weight in form.weights.values()):
-            shared = len({abs(weight) for weight in form.weights.values()}) == 1 and len(form.weights) > 1
-            if not shared and all(self.lookup.whole(name) for name in names):
-                return "fractions"
+            weighed |= len({abs(weight) for weight in form.weights.values()}) > 1 or len(form.weights) == 1
+        if weighed and all(self.lookup.whole(name) for name in (target, *formula.columns)):
+            return "fractions"
         return None
 
     def _weigh(self, target: str, formula: Expression, found_by: str, rounded: str | None) -> Finding:
@@ -169,8 +175,14 @@ class Bench:
             return "luck explains it as well"
         if result.gross < evidence.LEAST_BITS_PER_ROW * result.rows_nontrivial * result.weight:
             return "it allows almost any value"
-        if evidence.approximate(result) or evidence.structured(result, formula) or evidence.biased(result):
-            return "it is near the values without being their formula"
+        if evidence.approximate(result) or evidence.continuous(result):
+            return NEAR
+        if evidence.loose(result, self.target(target)):
+            return NEAR
+        if evidence.structured(result, formula, self.target(target)) or evidence.biased(result):
+            return NEAR
+        if result.share < NEARLY_ALL and takes_root(formula):
+            return NEAR
         if self._regression(result, formula):
             return "its constants are fitted, and as long as the rows allow"
         if result.share < BROKEN and result.bits < BROKEN_BITS:
@@ -181,13 +193,14 @@ class Bench:
         return ""
 
     def _cancels(self, result: Measure, formula: Expression) -> bool:
-        """Whether a sum takes one column from another that mostly holds the same: what is left is a habit."""
-        form = linear(formula)
-        if form is None or result.share >= 1:
+        """Whether a column is taken from one that mostly holds the same, or divides it: what is left is a habit."""
+        form, product = linear(formula), monomial(formula)
+        signs = form.weights if form is not None else product.exponents if product is not None else {}
+        if result.share >= 1:
             return False
-        cells = {name: self.lookup(name)[0][result.checked] for name in form.weights}
-        for plus in (name for name, weight in form.weights.items() if weight > 0):
-            for minus in (name for name, weight in form.weights.items() if weight < 0):
+        cells = {name: self.lookup(name)[0][result.checked] for name in signs}
+        for plus in (name for name, sign in signs.items() if sign > 0):
+            for minus in (name for name, sign in signs.items() if sign < 0):
                 told = (cells[plus] != 0) | (cells[minus] != 0)
                 if told.any() and (cells[plus] == cells[minus])[told].mean() > MOST_ALIKE:
                     return True
@@ -215,6 +228,8 @@ class Bench:
             return "it does not hold from one row to the next"
         if not self._changes(finding.target, step or finding.formula):
             return "it says too little about the change from row to row"
+        if (near := self._tells_apart(finding)) is not None:
+            return f"{BEYOND} {near}"
         if self.shuffled(finding) > MOST_SHUFFLED * finding.measure.share_nontrivial:
             return "shuffled rows fit almost as well"
         for name in finding.formula.columns:
@@ -251,6 +266,38 @@ class Bench:
         )
         return not self._objection(target, result, formula)
 
+    def _tells_apart(self, finding: Finding) -> str | None:
+        """The operand that is so near the target that the others say nothing beyond it; None where there is none.
+
+        In a table of years each year is near the one before, and near the mean of its neighbours. What a formula
+        says is evidence only as far as it tells the target from the operand that is nearest to it: that has to save
+        the bits of the formula once more.
+        """
+        result, target = finding.measure, self.target(finding.target)
+        # Another column as it is, a row away or summed says nothing beyond itself, and is judged by other means.
+        form = linear(finding.formula)
+        if form is not None and [abs(weight) for weight in form.weights.values()] == [1]:
+            return None
+        for name in finding.formula.columns:
+            near, half = self.lookup(name)
+            # Operands that are far from the target tell nothing of its last digits.
+            apart = target.values - near
+            usual = np.median(np.abs(target.values[result.checked]))
+            if base(name) == finding.target or np.median(np.abs(apart[result.checked])) > MOST_APART * usual:
+                continue
+            beyond = Target.of(apart, target.halves + (0 if result.rounded == "none" else half))
+            if result.gross - self._saved_less(result, beyond, near) < finding.length:
+                return name
+        return None
+
+    def _saved_less(self, result: Measure, beyond: Target, near: NDArray[np.float64]) -> float:
+        """The bits that rows save less when one operand is known to be near the target."""
+        rows = result.checked
+        known = beyond.chance(result.prediction.value[rows] - near[rows], result.tolerance[rows])
+        blind = result.chance[rows]
+        lost = np.where(result.holding[rows], np.log2(np.maximum(known, blind) / blind), 0.0)
+        return float(result.weight * lost.sum())
+
     def _backwards(self, finding: Finding, order: Mapping[str, int]) -> str:
         """Whether every operand could be computed back from the others.
 
@@ -268,10 +315,17 @@ class Bench:
             # A square says nothing about the sign.
             if product is not None and product.exponents.get(name, 1) % 2 == 0 and self._two_signs(name):
                 continue
-            result = self.weigh(name, formula, finding.found_by).measure
-            if result.gross < LEAST_BACKWARDS or result.share_nontrivial < evidence.LEAST_SHARE:
+            if not self._told(name, formula, finding.found_by):
                 return f"it says too little about {name}"
         return ""
+
+    def _told(self, name: str, formula: Expression, found_by: str) -> bool:
+        """Whether a formula solved for an operand fixes it; the column that was computed is rounded there."""
+        for reading in (None, "all"):
+            result = self.weigh(name, formula, found_by, rounded=reading).measure
+            if result.gross >= LEAST_BACKWARDS and result.share_nontrivial >= evidence.LEAST_SHARE:
+                return True
+        return False
 
     def _two_signs(self, name: str) -> bool:
         values = self.lookup(name)[0]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from inalu.expression import Constant, Expression, Power, Product, Sum, add, multiply, power
 from inalu.tabular import constants
-from inalu.tabular.forms import linear
+from inalu.tabular.forms import factored, linear
 
 Array = NDArray[np.float64]
 
@@ -27,7 +27,7 @@ _STEP = 1e-4
 _MOST_ROWS = 2000
 # Constants that may be no simpler than the rows allow: one, and a second one where a row tells so many bits.
 _SECOND_BITS = 6.0
-# Where rows break a formula and others tell less than this, not even one constant may be fitted.
+# Where rows break a formula, or a constant is no factor of the whole, and rows tell less, none may be fitted.
 _FIRST_BITS = 8.0
 # Bits to which a constant has to be known before it is said: it may be off by two percent.
 _KNOWN = 5.0
@@ -57,7 +57,8 @@ def regression(
         Whether rows break the formula: less is forgiven then.
     """
     allowed = 1 + (row_bits >= _SECOND_BITS and not broken)
-    if broken and row_bits < _FIRST_BITS:
+    inside = len(formula.columns) > 1 and factored(formula)[0] == 1
+    if (broken or inside) and row_bits < _FIRST_BITS:
         allowed = 0
     if not distinct(formula):
         return False
@@ -128,9 +129,13 @@ def _length(value: Fraction) -> float:
     """The bits of a constant as a number among all of its length or shorter: 1000 is as short as 1."""
     if constants.named(value):
         return constants.bits(value) / 2
-    as_fraction = math.log2(value.numerator) + math.log2(value.denominator)
-    mantissa = constants.mantissa(value)
-    return as_fraction if mantissa is None else min(as_fraction, math.log2(mantissa))
+    options = [math.log2(value.numerator) + math.log2(value.denominator)]
+    # Divided by 6.27082 is one bit longer than multiplied by it.
+    for turned, more in ((value, 0.0), (1 / value, 1.0)):
+        mantissa = constants.mantissa(turned)
+        if mantissa is not None:
+            options.append(math.log2(mantissa) + more)
+    return min(options)
 
 
 def _moved(node: Expression, old: Fraction, new: Fraction) -> Expression:

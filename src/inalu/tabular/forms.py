@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from inalu.expression import Column, Constant, Expression, Power, Product, Sum, multiply
+from inalu.tabular.constants import mantissa
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
 # Nobody divides by a longer number.
 _LONGEST = 10**12
+# Two thirds are not written as a division by 1.5.
+_SHORT = 100
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,9 @@ def _scaled(factor: Fraction, formula: Expression) -> Expression:
         return -formula
     # A tenth is written 0.1; a twelfth is not written 0.08333.
     denominator = factor.denominator
+    if denominator > _SHORT and mantissa(factor) is None and mantissa(1 / factor) is not None:
+        # Nor is division by 2.54 multiplication by 50 / 127.
+        return formula / Constant(1 / factor)
     if denominator > _LONGEST:
         # Nor is one over pi a fraction of two long numbers.
         return Constant(Fraction(repr(float(factor)))) * formula

@@ -255,7 +255,8 @@ def _plain_cells(cells: NDArray[np.bytes_], style: Style, read: Numerals) -> NDA
     read.values[plain] = pointed[plain].astype(np.float64)
     read.decimals[plain] = np.where(points > 0, length - at - 1, 0)[plain]
     read.digits[plain] = np.where(zero, 0, significant)[plain]
-    first = codes[np.arange(rows), signed.astype(np.intp)]
+    # A column of single characters may hold a lone sign: there is nothing behind it.
+    first = codes[np.arange(rows), np.minimum(signed, width - 1)]
     read.padded[plain] = ((points == 0) & (first == 48) & (digits > 1))[plain]
     # A number too large for a float is no number here.
     huge = plain & ~np.isfinite(read.values)

@@ -134,6 +134,8 @@ class Way(NamedTuple):
         How far the target's cells lie from the formula, in half units: a half where it was rounded, zero where not.
     length : float
         The formula's bits.
+    unrounded : bool
+        Whether the target has all digits of a double: nobody types those.
     """
 
     target: str
@@ -141,6 +143,7 @@ class Way(NamedTuple):
     exact: float
     spread: float
     length: float
+    unrounded: bool = False
 
 
 def rank(
@@ -170,11 +173,13 @@ def rank(
     same = SAME if best >= TELLING else 1.0
     widest = max(way.spread for way in directions if way.exact >= best - same)
     scores = []
-    for at, (target, formula, exact, spread, length) in enumerate(directions):
+    for at, (target, formula, exact, spread, length, unrounded) in enumerate(directions):
         columns = [base(name) for name in formula.columns]
         score = 3.0 * hint(target) - 0.05 * length
         # Only the column that was computed was rounded; solved for another one the formula is better than it need be.
-        if spread < UNROUNDED * widest and widest > LEAST_SPREAD:
+        if unrounded:
+            score += 3.0
+        elif spread < UNROUNDED * widest and widest > LEAST_SPREAD:
             score -= 6.0
         if additive(formula) and not any(negative.get(name, False) for name in columns):
             score += 2.0
@@ -183,7 +188,7 @@ def rank(
             score += 1.5
         elif places and order[target] < min(places):
             score += 0.5
-        if _root(formula):
+        if takes_root(formula):
             score -= 3.0
         penalty = taken.get(target, 0.0)
         if places and order[target] < max(places) and (penalty > AGAIN or not additive(formula)):
@@ -217,8 +222,8 @@ def spread(residual: np.ndarray, halves: np.ndarray, asked: np.ndarray) -> float
     return float(np.median(np.abs(residual[asked]) / halves[asked])) if asked.any() else 0.0
 
 
-def _root(formula: Expression) -> bool:
+def takes_root(formula: Expression) -> bool:
     """Whether a formula takes a root: people write the square."""
     if isinstance(formula, Power) and formula.exponent.denominator != 1:
         return True
-    return any(_root(child) for child in formula.children)
+    return any(takes_root(child) for child in formula.children)

@@ -14,7 +14,17 @@ from inalu.tabular import evidence, forms
 from inalu.tabular.derived import Lookup
 from inalu.tabular.findings import Bench, Finding
 from inalu.tabular.fitted import distinct
-from inalu.tabular.search import linear, networks, pairs, products, ranges, ratios, sequence, triples
+from inalu.tabular.search import (
+    linear,
+    networks,
+    pairs,
+    products,
+    quotients,
+    ranges,
+    ratios,
+    sequence,
+    triples,
+)
 from inalu.tabular.search.view import Candidate, Stage, View
 
 # In the order in which they run. Each stage may be several searches.
@@ -24,7 +34,7 @@ STAGES: dict[str, tuple[Stage, ...]] = {
     "ranges": (ranges.ranges,),
     "products": (products.products,),
     "robust": (linear.robust_sums, products.robust_products, ratios.robust_ratios),
-    "ratios": (ratios.ratios,),
+    "ratios": (ratios.ratios, ratios.shares, quotients.quotients),
     "triples": (triples.triples,),
     "sequences": (sequence.neighbours, sequence.balances, sequence.sums_so_far),
     "networks": (networks.networks,),

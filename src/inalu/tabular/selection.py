@@ -9,9 +9,11 @@ from types import MappingProxyType
 import numpy as np
 
 from inalu.expression import Column, Expression
+from inalu.tabular import constants
 from inalu.tabular.derived import Place, base, place
 from inalu.tabular.directions import directions
-from inalu.tabular.findings import SHARP, Bench, Finding, best_first, common_rows, stepwise
+from inalu.tabular.findings import BEYOND, SHARP, SURELY, Bench, Finding, best_first, common_rows, stepwise
+from inalu.tabular.fitted import distinct
 from inalu.tabular.independence import POINTS, Equation, follows, imprecision, remainders
 from inalu.tabular.orientation import AGAIN, FROM_THE_LEFT, Way, additive, rank
 
@@ -26,6 +28,10 @@ LEAST_BETTER = 0.02
 MUCH_LONGER = 20.0
 # Cells that lie so near to a formula, in half units, are met exactly.
 EXACTLY = 0.01
+# Constants of more bits than this were fitted to the rows.
+FITTED = 12.0
+# Breaking rows that show what a formula lacks, and the share of them that it has to explain.
+LEAST_LACKING, MOSTLY_LACKING = 3, 0.8
 # Bits that a relation must save once the accepted ones are taken from it.
 LEAST_REST = 0.0
 
@@ -60,6 +66,7 @@ def select(bench: Bench, findings: Sequence[Finding], order: Mapping[str, int]) 
         best = _direct(bench, members, order, negative)
         if best is not None:
             leaders.append(best)
+    leaders = [_completed(bench, one, order) for one in leaders]
     leaders = [one for one in leaders if not any(_repairs(bench, other, one) for other in leaders)]
     chosen: list[Chosen] = []
     for leader in in_order(leaders):
@@ -91,13 +98,43 @@ def _direct(
                 known = options.get(target)
                 if not weighed.reason and (known is None or _key(weighed) < _key(known)):
                     options[target] = weighed
-    listed = list(options.values())
+    listed = _agreeing(bench, options, order)
     if not listed:
         return None
-    ways = [Way(f.target, f.formula, f.exact, f.spread, f.length) for f in listed]
+    ways = [
+        Way(f.target, f.formula, f.exact, f.spread, f.length, bench.target(f.target).unrounded)
+        for f in listed
+    ]
     ranked = rank(ways, order, negative, lambda name: np.isfinite(bench.lookup(name)[0]), taken)
     best = listed[ranked[0]]
-    return None if bench.needed(best, order) else best
+    reason = bench.needed(best, order)
+    if reason.startswith(BEYOND):
+        # What one column says beyond another is said by the relation, whichever way it is written.
+        reason = "" if any(not bench.needed(listed[at], order) for at in ranked[1:]) else reason
+    return None if reason else best
+
+
+def _agreeing(bench: Bench, options: Mapping[str, Finding], order: Mapping[str, int]) -> list[Finding]:
+    """The directions of one relation with one constant: the one that is known best.
+
+    Whole deaths are 6.271 times a rate within rounding; the rate, printed in full, is deaths / 6.27082.
+    """
+    fitted = [
+        one for one in options.values() if max(map(constants.bits, distinct(one.formula)), default=0) > FITTED
+    ]
+    if not fitted or len(options) < 2:
+        return list(options.values())
+    finest = max(fitted, key=lambda one: (one.measure.gross, str(one)))
+    solved = dict(directions(finest.target, finest.formula, order))
+    found = []
+    for target, one in options.items():
+        if target == finest.target or target not in solved or one.formula == solved[target]:
+            found.append(one)
+            continue
+        same = bench.weigh(target, solved[target], one.found_by)
+        if not same.reason and same.measure.share >= one.measure.share - LEAST_BETTER:
+            found.append(same)
+    return found
 
 
 def in_order(leaders: Sequence[Finding]) -> list[Finding]:
@@ -135,6 +172,35 @@ def tied(names: frozenset[str]) -> frozenset[str]:
 
 def _named(name: str, shift: int) -> str:
     return f"{name}[{shift}]" if shift else name
+
+
+def _completed(bench: Bench, finding: Finding, order: Mapping[str, int]) -> Finding:
+    """The finding with the term that its breaking rows lack: a column that is zero in all others.
+
+    total = net holds wherever the tax is zero, and where it breaks it breaks by the tax.
+    """
+    result = finding.measure
+    breaks = result.checked & ~result.holding
+    if breaks.sum() < LEAST_LACKING:
+        return finding
+    for name in order:
+        if name == finding.target or name in finding.columns:
+            continue
+        cells = bench.lookup(name)[0]
+        lacking = breaks & (np.abs(cells) > result.tolerance)
+        if lacking.sum() < MOSTLY_LACKING * breaks.sum():
+            continue
+        for sign in (1, -1):
+            met = np.abs(result.residual - sign * cells) <= result.tolerance
+            if met[breaks].mean() < MOSTLY_LACKING or met[result.holding].mean() < SURELY:
+                continue
+            term = Expression.column(name)
+            longer = bench.weigh(
+                finding.target, finding.formula + (term if sign > 0 else -term), finding.found_by
+            )
+            if not longer.reason:
+                return longer
+    return finding
 
 
 def _repairs(bench: Bench, longer: Finding, shorter: Finding) -> bool:
@@ -239,7 +305,8 @@ def _place(bench: Bench, finding: Finding, chosen: list[Chosen], order: Mapping[
     ]
     accepted += _earlier([*accepted, equation])[:-1]
     names = {name for each in [*accepted, equation] for name in each.columns}
-    known = str(equation.formula) == equation.target
+    # A column that is computed from its own copy is told of by the copy.
+    known = equation.target in equation.formula.columns
     if known or (accepted and follows(equation, accepted, common_rows(names, bench.lookup, POINTS))):
         _also(finding, chosen)
         return

@@ -23,6 +23,10 @@ MOST_OPERANDS = 12
 # Anchors (columns whose weight in the divisor is one) that are followed up for one target.
 ANCHORS = 4
 ROWS = 240
+# Columns that are tried as the part of which a target is the share; half units that a target has to be away from 0.
+MOST_PARTS, COARSE = 3, 5.0
+# Columns of a divisor, and rows that it needs beyond their number.
+MOST_DIVISORS, SPARE_ROWS = 72, 4
 
 
 def ratios(view: View, targets: Sequence[int]) -> Found:
@@ -32,6 +36,61 @@ def ratios(view: View, targets: Sequence[int]) -> Found:
         return found
     more = _search(view.counted, targets, robust=False)
     return Found([*found.candidates, *more.candidates], found.tried + more.tried)
+
+
+def shares(view: View, targets: Sequence[int]) -> Found:
+    """A column over a sum, where the target is printed too coarsely for `ratios`: column / target is that sum."""
+    found: dict[tuple[int, Expression], Candidate] = {}
+    tried = 0
+    for target in targets:
+        made = _columns(view, target, most=MOST_DIVISORS, shared=1)
+        if made is None:
+            continue
+        rows, pool = made
+        order = {name: at for at, name in enumerate(view.names)}
+        for column in _likest(view, target, rows, pool):
+            problem = _divisor(view, target, column, rows, pool)
+            tried += 2 ** min(len(pool), 12)
+            if problem is None:
+                continue
+            for fit in supports(problem, most=2, runs=3, longest=MOST_OPERANDS):
+                part = problem.columns(np.array(fit.support, dtype=np.intp))
+                for weights in snaps(part):
+                    bottom = Linear(
+                        {
+                            view.names[int(pool[at])]: w
+                            for at, w in zip(fit.support, weights, strict=True)
+                            if w
+                        }
+                    )
+                    if len(bottom.weights) < 2:
+                        continue
+                    formula = reduced(Linear({view.names[column]: Fraction(1)}), bottom, order)
+                    found.setdefault((target, formula), Candidate(view.names[target], formula, "ratios"))
+    return Found(list(found.values()), tried)
+
+
+def _likest(view: View, target: int, rows: Rows, pool: Rows) -> list[int]:
+    """The columns whose ranks go with the target's most: a share grows with its own part."""
+    ranks = (
+        view.values[np.ix_(rows, np.append(target, pool))].argsort(axis=0).argsort(axis=0).astype(np.float64)
+    )
+    ranks -= ranks.mean(axis=0)
+    alike = np.abs(ranks[:, 1:].T @ ranks[:, 0])
+    return [int(pool[at]) for at in np.argsort(-alike, kind="stable")[:MOST_PARTS]]
+
+
+def _divisor(view: View, target: int, column: int, rows: Rows, pool: Rows) -> Problem | None:
+    """column / target as a weighted sum of the columns, on the rows where the target is known well enough."""
+    y, hy = view.values[rows, target], view.halves[rows, target]
+    keep = np.abs(y) > COARSE * hy
+    rows, y, hy = rows[keep], y[keep], hy[keep]
+    if len(rows) < len(pool) + 3:
+        return None
+    x, hx = view.values[np.ix_(rows, pool)], view.halves[np.ix_(rows, pool)]
+    part, half = view.values[rows, column], view.halves[rows, column]
+    needed = part / y
+    return Problem(x, hx, needed, (half + np.abs(needed) * hy) / np.abs(y))
 
 
 def robust_ratios(view: View, targets: Sequence[int]) -> Found:
@@ -67,17 +126,19 @@ def _search(view: View, targets: Sequence[int], *, robust: bool) -> Found:
     return Found(list(found.values()), tried)
 
 
-def _columns(view: View, target: int) -> tuple[Rows, Rows] | None:
-    """Complete rows, and the columns near the target that are no sums of others."""
+def _columns(
+    view: View, target: int, *, most: int = MOST_COLUMNS, shared: int = 2
+) -> tuple[Rows, Rows] | None:
+    """Complete rows, and the columns near the target that are no sums of others; each has ``shared`` weights."""
     sample = view.sample(target, ROWS)
     others = [j for j in range(view.width) if j != target and usable(view, j, sample)]
-    near = sorted(sorted(others, key=lambda j: (abs(j - target), j))[:MOST_COLUMNS])
+    near = sorted(sorted(others, key=lambda j: (abs(j - target), j))[:most])
     present = np.isfinite(view.values[sample][:, near])
     near = [j for j, share in zip(near, present.mean(axis=0), strict=True) if share >= 0.7]
     if len(near) < 2:
         return None
     rows = sample[np.isfinite(view.values[sample][:, near]).all(axis=1)]
-    room = (len(rows) - 6) // 2
+    room = (len(rows) - (SPARE_ROWS if shared == 1 else 6)) // shared
     if room < 3 or np.ptp(view.values[rows, target]) == 0:
         return None
     near = sorted(sorted(near, key=lambda j: (abs(j - target), j))[:room])
