@@ -1,5 +1,7 @@
 """Search: what a start is judged by, closed forms, and `learn` on small data."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -115,11 +117,47 @@ def test_a_search_does_not_depend_on_its_company():
         assert (alone.rows, alone.starts) == (result.rows, result.starts)
 
 
-def test_rows_are_counted_and_within_the_paper_budget():
+def test_the_budget_is_the_paper_s_and_ten_times_that_for_deeper_networks():
     for search in (ROBUST, WARM):
-        judged = 5 * search.judge_rows
-        assert sum(s.starts * (s.rows + judged) for s in search.one_layer) <= 6_400_000
-        assert sum(s.starts * (s.rows + judged) for s in search.deeper) <= 64_000_000
+        assert (search.one_layer_rows, search.deeper_rows) == (6_400_000, 64_000_000)
+
+
+@pytest.mark.parametrize(
+    ("network", "most"), [(ONE, 20_000), (Network("inalu-independent", (3, 2, 1)), 200_000)]
+)
+def test_the_waves_repeat_until_the_budget_is_spent(network, most):
+    one = Stage(recipe=ROBUST.one_layer[0].recipe, rows=2000)
+    two = replace(ROBUST.deeper[1], starts=4, judged=2)
+    search = Search(
+        name="small", one_layer=(one,), deeper=(one, two), one_layer_rows=20_000, deeper_rows=200_000,
+        agreement=1000,
+    )  # fmt: skip
+    rng = np.random.default_rng(0)
+    source, seen = ArraySource(rng.normal(size=(1000, 3)), rng.normal(size=1000)), []
+    problem = Problem(network=network, source=source)
+    result = solve([problem], search, progress=lambda done, total: seen.append((done, total)))[0]
+    # The next wave might have passed it.
+    assert most / 2 < result.rows <= most
+    assert result.starts > 5 if network.depth > 1 else result.starts == 2
+    assert seen == sorted(seen)
+    assert max(done for done, _ in seen) <= most
+
+
+def test_a_search_of_noise_ends_when_starts_agree():
+    x = np.random.default_rng(0).uniform(1, 3, (400, 3))
+    y = x[:, 0] / x[:, 1] + 0.02 * np.random.default_rng(1).normal(size=400)
+    search = replace(ROBUST, deeper_rows=8_000_000)
+    network = Network("inalu-independent", (3, 2, 1))
+    result = solve([Problem(network=network, source=ArraySource(x, y))], search)[0]
+    assert str(result.expression()) == "x0 / x1"
+    assert result.rows < 4_000_000
+
+
+def test_waves_of_second_order_are_left_out_where_a_cell_has_no_such_steps():
+    source = ArraySource(*data(lambda x: x[:, 0] + x[:, 1]))
+    for cell, some in (("nalu-vector", False), ("nac", True), ("inalu-shared", True)):
+        search = _Search(Problem(network=Network(cell, (3, 2, 1)), source=source), ROBUST)
+        assert any(stage.second_order for stage in search.waves) == some
 
 
 @pytest.mark.parametrize("rows", [300, 5_000, 64_000, 250_000, 700_000, 2_000_000])
@@ -128,11 +166,12 @@ def test_the_budget_holds_for_any_number_of_rows(rows):
     for network, most in ((ONE, 6_400_000), (Network("inalu-independent", (3, 2, 1)), 64_000_000)):
         search = _Search(Problem(network=network, source=source), ROBUST)
         assert most // 3 < search.rows_ahead() <= most
-        for wave in range(len(search.stages)):
+        for wave in range(len(search.waves)):
             search.wave = wave
             stage = search.stage()
-            trained = [_at_most(source, stage.rows).shape[0]] * stage.starts
-            counted = search.wave_rows(stage) - 5 * len(search.judged.x) * stage.starts
+            trained = [member.source.shape[0] for member in search.members(stage)]
+            assert max(trained) <= (stage.rows or search.problem.network.size + 128)
+            counted = search.wave_rows(stage) - 5 * len(search.judged.x) * (stage.judged or stage.starts)
             assert counted == stage.recipe.epochs * sum(trained)
 
 
@@ -149,7 +188,7 @@ def test_robust_looks_at_nothing_but_the_training_rows():
     assert not ROBUST.closed_form
     assert WARM.closed_form
     for stage in (*ROBUST.one_layer, *ROBUST.deeper):
-        assert stage.recipe.loss in ("paths", "sampson")
+        assert stage.recipe.loss in ("paths", "sampson", "sampson-paths")
         assert stage.recipe.regularization is None
         assert stage.recipe.reinitialization is None
 

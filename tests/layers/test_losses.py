@@ -85,7 +85,7 @@ def test_paths_loss_is_the_formula_of_its_docstring(options):
 
 
 @pytest.mark.parametrize("cell", [NAC(3, 1), NALU(3, 1), INALU(3, 1)], ids=lambda c: type(c).__name__)
-@pytest.mark.parametrize("loss", ["scaled", "sampson", "paths"])
+@pytest.mark.parametrize("loss", ["scaled", "sampson", "paths", "sampson-paths"])
 def test_every_cell_of_the_paper_has_every_loss(cell, loss):
     x, y = (part.float() for part in rows())
     assert NetworkLoss(torch.nn.Sequential(cell), loss)(x, y, target_weights(y)).isfinite()

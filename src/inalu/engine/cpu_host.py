@@ -8,18 +8,20 @@ from __future__ import annotations
 import gc
 import queue
 from collections.abc import Callable, Hashable, Iterator
+from functools import partial
 from math import ceil
 from threading import Event, Thread
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inalu.engine import cpu
+from inalu.engine import cpu, levenberg
+from inalu.engine.blas import one_blas_thread
 from inalu.engine.network import Network
 from inalu.engine.plan import Array, Plan, Source
-from inalu.engine.recipe import Adam, Recipe
+from inalu.engine.recipe import Adam, LevenbergMarquardt, Recipe
 from inalu.engine.result import Outcome, status_of
 
 ALGORITHM = 1
@@ -53,8 +55,42 @@ def run(
     threads: int,
 ) -> None:
     """Train these members; see `inalu.engine.train.Run`."""
+    if isinstance(plan.recipe.optimizer, LevenbergMarquardt):
+        crews = levenberg.divide(plan, indices)
+        with one_blas_thread():
+            _work(
+                partial(levenberg.Training, plan),
+                crews,
+                emit=emit,
+                advance=advance,
+                stop=stop,
+                threads=threads,
+            )
+        return
+    crews = divide(plan, indices, threads)
+    _work(partial(Training, plan), crews, emit=emit, advance=advance, stop=stop, threads=threads)
+
+
+class _Crew(Protocol):
+    """Some members under way, by one of the two kinds of steps."""
+
+    def finish(self, advance: Callable[[int], None], stop: Event) -> bool: ...
+
+    def outcomes(self) -> Iterator[tuple[int, Outcome]]: ...
+
+
+def _work(
+    begin: Callable[[tuple[int, ...]], _Crew],
+    divided: list[tuple[int, ...]],
+    *,
+    emit: Callable[[int, Outcome], None],
+    advance: Callable[[int], None],
+    stop: Event,
+    threads: int,
+) -> None:
+    """Let threads take crews from a queue until it is empty."""
     crews: queue.SimpleQueue[tuple[int, ...]] = queue.SimpleQueue()
-    for crew in divide(plan, indices, threads):
+    for crew in divided:
         crews.put(crew)
     errors: list[BaseException] = []
 
@@ -65,7 +101,7 @@ def run(
             except queue.Empty:
                 return
             try:
-                training = Training(plan, crew)
+                training = begin(crew)
                 if training.finish(advance, stop):
                     for index, outcome in training.outcomes():
                         emit(index, outcome)
@@ -177,7 +213,7 @@ class Layout:
 
 def rules_of(recipe: Recipe, batches: int, dtype: str, *, probe: bool) -> cpu.Rules:
     """Return the recipe as the kernel has it."""
-    optimizer, decay, turn = recipe.optimizer, recipe.decay, recipe.alternation
+    optimizer, decay, turn = recipe.first_order, recipe.decay, recipe.alternation
     pull, look = recipe.regularization, recipe.reinitialization
     adam = isinstance(optimizer, Adam)
     # Beside an epsilon like this a moment below the least normal number moves no parameter.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inalu.engine.network import Network
-from inalu.engine.recipe import Recipe
+from inalu.engine.recipe import LevenbergMarquardt, Recipe
 from inalu.errors import InvalidData, check_choice, invalid
 from inalu.layers.laws import Law
 from inalu.tasks import random
@@ -198,13 +198,15 @@ class Plan:
             raise invalid("members", "must hold at least one member", 0)
         for member in self.members:
             _check_member(member)
-            if self.recipe.loss == "paths" and not member.network.kind.law:
+            if self.recipe.loss in ("paths", "sampson-paths") and not member.network.kind.law:
                 raise invalid(
                     "recipe",
-                    f"with the loss 'paths' needs a cell of the paper, not {member.network.cell!r}",
+                    f"with the loss {self.recipe.loss!r} needs a cell of the paper, not {member.network.cell!r}",
                     self.recipe.name,
                     fix="recipe=PAPER trains any cell",
                 )
+            if isinstance(self.recipe.optimizer, LevenbergMarquardt):
+                _check_second_order(member, self.recipe)
 
     def steps(self, member: Member) -> int:
         """S, the number of data steps of a member's training."""
@@ -247,6 +249,27 @@ def _check_member(member: Member) -> None:
         )
     if member.initial is not None and np.shape(member.initial) != (member.network.size,):
         raise invalid("initial", f"must have shape ({member.network.size},)", np.shape(member.initial))
+
+
+def _check_second_order(member: Member, recipe: Recipe) -> None:
+    rows, _, _ = member.source.shape
+    if recipe.batch < rows:
+        raise invalid(
+            "Recipe.batch", f"must be at least the {rows} rows with LevenbergMarquardt: a step takes them all",
+            recipe.batch,
+        )  # fmt: skip
+    if not second_order(member.network):
+        raise invalid(
+            "recipe", f"with LevenbergMarquardt needs constant gates and a sign as in the text, not {member.network}",
+            recipe.name, fix="recipe=PAPER trains any cell",
+        )  # fmt: skip
+
+
+def second_order(network: Network) -> bool:
+    """Whether `LevenbergMarquardt` trains this network: a cell of the paper whose gates do not see the input."""
+    options = network.options
+    gate = options.get("gate", "constant")
+    return network.kind.law and gate == "constant" and options.get("sign", False) != "published"
 
 
 def draw_weights(member: Member, law: Law, k: int | str, count: int = 1) -> Array:

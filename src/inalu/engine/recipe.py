@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from inalu.errors import check_choice, invalid
 from inalu.layers.laws import LAWS, Law, Normal, Signs
@@ -22,6 +22,9 @@ def _positive(owner: str, value: object, *names: str, zero: bool = False) -> Non
         if not (math.isfinite(number) and (number > 0 or (zero and number == 0))):
             rule = "must be finite and not negative" if zero else "must be finite and positive"
             raise invalid(f"{owner}.{name}", rule, number)
+
+
+Loss = Literal["mse", "scaled", "sampson", "paths", "sampson-paths"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +61,41 @@ class RMSProp:
         if not 0 <= self.decay < 1:
             raise invalid("RMSProp.decay", "must be in [0, 1)", self.decay)
         check_choice("RMSProp.form", self.form, ("tensorflow", "pytorch"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LevenbergMarquardt:
+    """Damped Gauss-Newton steps on all training rows at once, in float64.
+
+    A step solves (JᵀJ + λ·s·I) d = -Jᵀr for the parameters W_hat and M_hat, where J holds the derivatives of
+    the weighted errors r, and s is the trace of JᵀJ over the number of parameters. It is taken where it lowers
+    the loss, and tried again with more damping where it does not; either way the rows pass once. Gates stay
+    where they were drawn.
+
+    Attributes
+    ----------
+    damping, fall, rise
+        λ at first, and its factors after a step that was taken and one that was not.
+    largest_step
+        The step is shortened so that no parameter moves further.
+    patience
+        A member ends when its loss has not fallen by a tenth for so many steps.
+    rows_per_parameter
+        How many training rows a `Search` gives a member for each of its parameters.
+    """
+
+    damping: float = 0.04
+    fall: float = 1 / 3
+    rise: float = 4.0
+    largest_step: float = 2.0
+    patience: int = 15
+    rows_per_parameter: int = 1
+
+    def __post_init__(self) -> None:
+        _positive("LevenbergMarquardt", self, "damping", "fall", "rise", "largest_step")
+        _positive("LevenbergMarquardt", self, "patience", "rows_per_parameter")
+        if not self.fall <= 1 <= self.rise:
+            raise invalid("LevenbergMarquardt", "needs fall <= 1 <= rise", (self.fall, self.rise))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,6 +221,8 @@ class Recipe:
         ``paths``: each path of the last layer is fitted for itself, weighted by its gate:
         g·log(1 + u_a) + (1 - g)·log(1 + u_m) with u_a = (a - y)² / (median|y|² + y²) and
         u_m = (z - log max(|y|, ε))²·y² / (median|y|² + y²), z the sum in log space, without bound or sign.
+        ``sampson-paths``: as ``paths``, each path's error divided by how sensitive that path is, as in
+        ``sampson``; see `inalu.layers.losses`. The loss of `LevenbergMarquardt`, and of no other optimizer.
     sharpness
         Of the loss ``paths``: the factor of u_a and u_m. Where it is large, a row far off weighs little, so
         that gross errors cannot pull weights from where most rows want them.
@@ -200,9 +240,9 @@ class Recipe:
     """
 
     name: str
-    loss: Literal["mse", "scaled", "sampson", "paths"] = "mse"
+    loss: Loss = "mse"
     sharpness: float = 1.0
-    optimizer: Adam | RMSProp = Adam()
+    optimizer: Adam | RMSProp | LevenbergMarquardt = Adam()
     decay: Decay | None = None
     batch: int = 64
     epochs: int = 100
@@ -213,7 +253,7 @@ class Recipe:
     law: Law = LAWS["paper"]
 
     def __post_init__(self) -> None:
-        check_choice("Recipe.loss", self.loss, ("mse", "scaled", "sampson", "paths"))
+        check_choice("Recipe.loss", self.loss, get_args(Loss))
         for name in ("batch", "epochs"):
             value = getattr(self, name)
             if not isinstance(value, int) or value < 1:
@@ -223,6 +263,20 @@ class Recipe:
         _positive("Recipe", self, "sharpness")
         if self.sharpness != 1 and self.loss != "paths":
             raise invalid("Recipe.sharpness", "must be 1 but for the loss 'paths'", self.sharpness)
+        if isinstance(self.optimizer, LevenbergMarquardt):
+            self._check_second_order()
+        elif self.loss == "sampson-paths":
+            raise invalid(
+                "Recipe.loss", "can be 'sampson-paths' only with LevenbergMarquardt", self.optimizer
+            )
+
+    def _check_second_order(self) -> None:
+        """What belongs to first-order steps would do nothing, and so is refused."""
+        if self.loss != "sampson-paths":
+            raise invalid("Recipe.loss", "must be 'sampson-paths' with LevenbergMarquardt", self.loss)
+        for name in ("decay", "clip", "alternation", "regularization", "reinitialization"):
+            if getattr(self, name) is not None:
+                raise invalid(f"Recipe.{name}", "must be None with LevenbergMarquardt", getattr(self, name))
 
     def but(self, **changes: Any) -> Recipe:
         """Return this recipe with some fields changed.
@@ -254,6 +308,12 @@ class Recipe:
         return tree
 
     @property
+    def first_order(self) -> Adam | RMSProp:
+        """The optimizer of a recipe that descends along gradients of mini-batches."""
+        assert not isinstance(self.optimizer, LevenbergMarquardt)
+        return self.optimizer
+
+    @property
     def starts(self) -> int:
         """How many sets of weights one member may need: its own and one for each possible restart."""
         if self.reinitialization is None:
@@ -268,40 +328,56 @@ class Stage:
     Attributes
     ----------
     recipe
-        How each start is trained; its epochs are set so that ``rows`` rows pass through the network.
+        How each start is trained.
     rows
-        Training rows that pass through the network in each start.
+        Training rows that pass through the network in each start: the recipe's epochs are set by it. With
+        `LevenbergMarquardt` the recipe's epochs hold, and this must be None.
     starts
-        Starts of the wave; all are trained, then judged.
-    draw
-        ``all``: every weight is drawn from the recipe's law. ``last``: the last layer's are, and the layers
-        below go on from the latest start that was drawn whole.
+        Starts of the wave; all are trained.
+    judged
+        How many of them are made exact and judged, those of the least training loss; None: all.
     """
 
     recipe: Recipe
-    rows: int
+    rows: int | None = None
     starts: int = 1
-    draw: Literal["all", "last"] = "all"
+    judged: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("rows", "starts"):
-            if getattr(self, name) < 1:
-                raise invalid(f"Stage.{name}", "must be a positive integer", getattr(self, name))
-        check_choice("Stage.draw", self.draw, ("all", "last"))
+        for name in ("rows", "starts", "judged"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise invalid(f"Stage.{name}", "must be a positive integer", value)
+        if (self.rows is None) != self.second_order:
+            raise invalid("Stage.rows", "must be given but for LevenbergMarquardt, and not there", self.rows)
+
+    @property
+    def second_order(self) -> bool:
+        """Whether its starts are trained by `LevenbergMarquardt`."""
+        return isinstance(self.recipe.optimizer, LevenbergMarquardt)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
     """A recipe of several starts, of which the best on the training rows is kept; see `inalu.engine.search`.
 
+    The waves follow each other, and after the last the first again, until an answer is exact or the next wave
+    might pass the budget.
+
     Attributes
     ----------
     name
         What results and the command line call it.
     one_layer, deeper
-        The waves for networks of one layer, and for deeper ones; the search ends with the first exact answer.
+        The waves for networks of one layer, and for deeper ones. Waves of `LevenbergMarquardt` are left out
+        for cells that it does not train.
+    one_layer_rows, deeper_rows
+        The budget: rows that may pass through networks, those for judging included.
     judge_rows
         Training rows on which a start is judged after it is made exact.
+    agreement
+        A deeper network's search ends, too, when an eighth of its budget is used and so many starts led to the
+        best network, exact and hardly worse than before it was rounded: noise leaves no answer without error.
     closed_form
         Whether the first start of all begins at a closed-form solution. ``WARM`` has it, ``ROBUST`` never.
     """
@@ -309,19 +385,17 @@ class Search:
     name: str
     one_layer: tuple[Stage, ...]
     deeper: tuple[Stage, ...]
+    one_layer_rows: int = 6_400_000
+    deeper_rows: int = 64_000_000
     judge_rows: int = 2048
+    agreement: int = 3
     closed_form: bool = False
-
-    def stages(self, depth: int) -> tuple[Stage, ...]:
-        """Return the waves for a network of this many layers."""
-        return self.one_layer if depth == 1 else self.deeper
 
     def to_json(self) -> dict[str, Any]:
         """Return every decision as a plain tree, for records and their keys."""
-        tree = {"name": self.name, "judge_rows": self.judge_rows, "closed_form": self.closed_form}
+        tree = {f.name: getattr(self, f.name) for f in fields(self)}
         for part in ("one_layer", "deeper"):
-            waves: tuple[Stage, ...] = getattr(self, part)
-            tree[part] = [{**asdict(s), "recipe": s.recipe.to_json()} for s in waves]
+            tree[part] = [{**asdict(s), "recipe": s.recipe.to_json()} for s in tree[part]]
         return tree
 
 
@@ -355,11 +429,24 @@ def _leaning(gate: float, weights: Normal, m_hat: Normal, sharpness: float = 1.0
 _NARROW, _WIDE = (Normal(1, 0.1), Normal(-1, 0.1)), (Normal(0, 1), Normal(-1, 1))
 
 _LONG = Stage(recipe=_SAMPSON, rows=640_000)
-_REDRAWN = Stage(recipe=_SAMPSON.but(law=LAWS["signs"]), rows=320_000, starts=4, draw="last")
-_QUICK = _SAMPSON.but(optimizer=Adam(learning_rate=1e-2))
-_GATES_OPEN = Law(G=Signs(3, 0.1), M_hat=Normal(-1, 1), W_hat=Normal(0, 1))
-_SHORT = Stage(recipe=_QUICK.but(law=_GATES_OPEN), rows=128_000, starts=30)
-_SHORT_WIDE = Stage(recipe=_QUICK.but(law=LAWS["wide"]), rows=128_000, starts=30)
+
+
+def _second_order(weights: Normal, m_hat: Normal, damping: float, largest_step: float) -> Stage:
+    """Many short starts whose gates are shut, each to a side of its own: so no gate can mix its paths."""
+    recipe = Recipe(
+        name="ROBUST second order",
+        loss="sampson-paths",
+        optimizer=LevenbergMarquardt(damping=damping, largest_step=largest_step),
+        epochs=80,
+        clip=None,
+        regularization=None,
+        reinitialization=None,
+        law=Law(G=Signs(1000, 0), M_hat=m_hat, W_hat=weights),
+    )
+    return Stage(recipe=recipe, starts=32, judged=4)
+
+
+_AROUND_PAPER, _CENTRED = (Normal(1, 1), Normal(-1, 1)), (Normal(0, 1), Normal(0, 1))
 
 ROBUST = Search(
     name="ROBUST",
@@ -376,9 +463,17 @@ ROBUST = Search(
         _leaning(-6, *_WIDE, sharpness=100),
         _leaning(6, *_WIDE, sharpness=10),
     ),
-    # For many inputs first: long starts, each with four times four new last layers on what it learned below.
-    # Then for more depth: many short starts, one law in four of another kind.
-    deeper=(_LONG, *(_REDRAWN,) * 4) * 2 + (_SHORT, _SHORT, _SHORT, _SHORT_WIDE) * 3,
+    # The long start trains the gates too, which the short ones draw; it is all that other cells have.
+    deeper=(
+        _LONG,
+        *(
+            _second_order(*_AROUND_PAPER, damping=1e-4, largest_step=4.0),
+            _second_order(*_CENTRED, damping=1e-4, largest_step=4.0),
+            # Sums of inputs far from zero hardly vary: what tells the weights apart is a millionth of the rest.
+            _second_order(*_AROUND_PAPER, damping=1e-6, largest_step=2.0),
+        )
+        * 8,
+    ),
 )
 
 WARM = replace(ROBUST, name="WARM", closed_form=True)

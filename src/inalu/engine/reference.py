@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.optim import Optimizer
 
+from inalu.engine import reference_levenberg
 from inalu.engine.plan import Array, Plan, Source
-from inalu.engine.recipe import Adam, Decay, Recipe, Reinitialization, RMSProp
+from inalu.engine.recipe import Adam, Decay, LevenbergMarquardt, Recipe, Reinitialization, RMSProp
 from inalu.engine.result import Outcome, status_of
 from inalu.layers.base import ArithmeticLayer
 from inalu.layers.losses import NetworkLoss
@@ -49,9 +50,10 @@ def run(
     threads: int,
 ) -> None:
     """Train these members one after another; see `inalu.engine.train.Run`. ``threads`` is of no use here."""
+    second_order = isinstance(plan.recipe.optimizer, LevenbergMarquardt)
     with one_thread():
         for index in indices:
-            training = Training(plan, index)
+            training = reference_levenberg.Training(plan, index) if second_order else Training(plan, index)
             if not training.finish(advance, stop):
                 return
             emit(index, training.outcome())
@@ -113,7 +115,7 @@ class Training:
         """Make one data step, and the regulariser's own steps where the recipe has them; return the loss."""
         loss = self.data_loss(x, y, weight)
         before = after = loss.item()
-        rate = self.recipe.optimizer.learning_rate * decay_factor(
+        rate = self.recipe.first_order.learning_rate * decay_factor(
             self.recipe.decay, self.steps / self.total_steps
         )
         regularized = self.regularized(epoch, before)
@@ -217,7 +219,7 @@ class TensorflowRMSProp(Optimizer):
 
 def optimizer(recipe: Recipe, parameters: list[Tensor]) -> Optimizer:
     """Return a fresh optimizer of the recipe for these parameters."""
-    kind = recipe.optimizer
+    kind = recipe.first_order
     match kind:
         case Adam():
             return torch.optim.Adam(

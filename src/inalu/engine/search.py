@@ -22,9 +22,8 @@ from inalu.engine.blas import one_blas_thread
 from inalu.engine.discrete import Rounding, snap_network
 from inalu.engine.forward import network_forward
 from inalu.engine.network import Network
-from inalu.engine.plan import Array, ArraySource, DType, Member, Plan, Rows, Source, TaskSource
-from inalu.engine.plan import draw_weights as draw
-from inalu.engine.recipe import RECIPES, ROBUST, Recipe, Search, Stage
+from inalu.engine.plan import Array, ArraySource, DType, Member, Plan, Rows, Source, TaskSource, second_order
+from inalu.engine.recipe import RECIPES, ROBUST, LevenbergMarquardt, Recipe, Search, Stage
 from inalu.engine.result import Result, Training
 from inalu.engine.train import train
 from inalu.errors import check_choice, invalid
@@ -35,6 +34,8 @@ from inalu.tasks.task import Task
 EXACT = 1e-12
 # An exact network is preferred to the soft one it came from unless its error is this many times larger.
 WORSE = 1.25
+# Two exact networks whose errors differ by less, as a share, are one.
+SAME = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -191,8 +192,16 @@ def _search(
     progress: Callable[[int, int], None] | None,
 ) -> bool:
     """Go through the waves until every search has ended; return whether none was interrupted."""
-    total, done = sum(s.rows_ahead() for s in searches), 0
+    total, done, shown = sum(s.rows_ahead() for s in searches), 0, 0
     active = list(searches)
+
+    def show(rows: int) -> None:
+        # Starts that end early leave a wave with fewer rows than it was shown to have.
+        nonlocal shown
+        shown = max(shown, rows)
+        if progress is not None:
+            progress(shown, total)
+
     while active:
         for stage, group in _by_stage(active).items():
             members = [member for search in group for member in search.members(stage)]
@@ -201,8 +210,7 @@ def _search(
             wave = sum(search.wave_rows(stage) for search in group)
 
             def report(steps: int, of: int, base: int = done, wave: int = wave) -> None:
-                if progress is not None:
-                    progress(base + wave * steps // of, total)
+                show(base + wave * steps // of)
 
             training = train(plan, backend=backend, threads=threads, progress=report)
             if training.interrupted:
@@ -212,8 +220,7 @@ def _search(
             with one_blas_thread():
                 list(pool.map(_Search.consider, group, repeat(stage), dealt))
             done += ahead - sum(search.rows_ahead() for search in group)
-            if progress is not None:
-                progress(done, total)
+            show(done)
             for search in group:
                 if search.ended and on_result is not None:
                     on_result(search.result())
@@ -297,6 +304,8 @@ def _at_most(source: Source, rows: int) -> Source:
     return source if source.shape[0] <= rows else _Every(source, -(-source.shape[0] // rows))
 
 
+# Fewer rows than this say too little of a formula, however few its weights.
+_FEWEST = 128
 # Passes of the judged rows through a network: the soft one, and two roundings with two sides of the gate.
 _JUDGE_PASSES = 5
 
@@ -306,87 +315,101 @@ class _Search:
 
     def __init__(self, problem: Problem, search: Search) -> None:
         self.problem, self.search = problem, search
-        self.stages = search.stages(problem.network.depth)
+        self.deep = problem.network.depth > 1
+        waves = search.deeper if self.deep else search.one_layer
+        self.budget = search.deeper_rows if self.deep else search.one_layer_rows
+        self.waves = [w for w in waves if not w.second_order or second_order(problem.network)]
         self.wave, self.rows, self.starts = 0, 0, 0
         self.steps, self.seconds = 0, 0.0
         self.best: Result | None = None
-        self.score = math.inf
-        self.base: Array | None = None
+        self.score, self.agreeing = math.inf, 0
         source = problem.source
         # Copies, so that the whole training set is not kept.
         self.judged = Rows(*(_spread(part, search.judge_rows).copy() for part in source.load()))
         # Checked here, so that a wrong problem raises before any work is done.
-        Plan(members=[self._member(0)], recipe=self._fitted(self.stages[0]).recipe)
+        stage = self.stage()
+        Plan(members=[self._member(0, self._source(stage))], recipe=stage.recipe)
 
     @property
     def ended(self) -> bool:
-        exact = self.best is not None and self.best.error <= EXACT
-        return exact or self.wave == len(self.stages)
+        if self.best is not None and (self.best.error <= EXACT or self._agreed):
+            return True
+        return self.wave > 0 and self.rows + self.wave_rows(self.stage()) > self.budget
+
+    @property
+    def _agreed(self) -> bool:
+        return self.deep and self.agreeing >= self.search.agreement and 8 * self.rows > self.budget
 
     def rows_ahead(self) -> int:
         """Rows that the waves to come may use at most."""
-        if self.ended:
-            return 0
-        return sum(self.wave_rows(self._fitted(stage)) for stage in self.stages[self.wave :])
+        return 0 if self.ended else self.budget - self.rows
 
     def wave_rows(self, stage: Stage) -> int:
-        """Rows that the starts of one wave use."""
-        return stage.starts * self._passed(stage)
+        """Rows that a wave uses at most."""
+        trained = stage.starts * stage.recipe.epochs * self._source(stage).shape[0]
+        return trained + (stage.judged or stage.starts) * self._judge_rows
+
+    @property
+    def _judge_rows(self) -> int:
+        return _JUDGE_PASSES * len(self.judged.x)
 
     def stage(self) -> Stage:
-        """The next wave, with its epochs set for this problem's rows."""
-        return self._fitted(self.stages[self.wave])
-
-    def _fitted(self, stage: Stage) -> Stage:
+        """The next wave, with its recipe fitted to this problem's rows."""
+        stage = self.waves[self.wave % len(self.waves)]
+        rows = self._source(stage).shape[0]
+        if stage.rows is None:
+            return replace(stage, recipe=stage.recipe.but(batch=rows))
         # Never more rows than the stage has, since what it may use is a part of a budget.
-        epochs = max(1, stage.rows // self.problem.source.shape[0])
-        return replace(stage, recipe=stage.recipe.but(epochs=epochs))
+        return replace(stage, recipe=stage.recipe.but(epochs=max(1, stage.rows // rows)))
 
-    def _passed(self, stage: Stage) -> int:
-        source = _at_most(self.problem.source, stage.rows)
-        return stage.recipe.epochs * source.shape[0] + _JUDGE_PASSES * len(self.judged.x)
+    def _source(self, stage: Stage) -> Source:
+        """The rows that a start of a wave is trained on."""
+        rule = stage.recipe.optimizer
+        if isinstance(rule, LevenbergMarquardt):
+            return _at_most(
+                self.problem.source, max(_FEWEST, rule.rows_per_parameter * self.problem.network.size)
+            )
+        assert stage.rows is not None
+        return _at_most(self.problem.source, stage.rows)
 
-    def _member(self, start: int, rows: int | None = None, **changes: Any) -> Member:
+    def _member(self, start: int, source: Source, **changes: Any) -> Member:
         problem = self.problem
-        source = problem.source if rows is None else _at_most(problem.source, rows)
         return Member(
             network=problem.network, source=source, seed=problem.seed, start=start, tag=problem.tag, **changes
         )
 
     def members(self, stage: Stage) -> list[Member]:
         """Return the members of the next wave."""
-        numbers, rows = range(self.starts, self.starts + stage.starts), stage.rows
-        if stage.draw == "last":
-            return [self._member(k, rows, initial=self._redrawn(stage, k)) for k in numbers]
-        law = self.problem.law if self.starts == 0 else None
-        if self.search.closed_form and self.starts == 0:
-            from inalu.engine.closed_form import closed_form
+        source = self._source(stage)
+        members = [self._member(k, source) for k in range(self.starts, self.starts + stage.starts)]
+        if self.starts == 0:
+            initial = None
+            if self.search.closed_form:
+                from inalu.engine.closed_form import closed_form
 
-            weights = closed_form(self.problem.network, self.problem.source.load())
-            return [self._member(k, rows, initial=weights if k == 0 else None) for k in numbers]
-        return [self._member(k, rows, law=law if k == 0 else None) for k in numbers]
-
-    def _redrawn(self, stage: Stage, k: int) -> Array:
-        """The latest whole start with its last layer drawn anew."""
-        assert self.base is not None
-        weights = np.array(self.base)
-        last = min(s.start for s in self.problem.network.slots if s.layer == self.problem.network.depth - 1)
-        weights[last:] = draw(self._member(k), stage.recipe.law, k)[0, last:]
-        return weights
+                initial = closed_form(self.problem.network, self.problem.source.load())
+            members[0] = self._member(0, source, law=self.problem.law, initial=initial)
+        return members
 
     def consider(self, stage: Stage, results: Sequence[Result]) -> None:
         """Judge the ended starts of a wave."""
+        rows = self._source(stage).shape[0]
         for result in results:
             self.steps += result.steps
             self.seconds += result.seconds
-            self.rows += self._passed(stage)
-            if stage.draw == "all":
-                self.base = result.parameters
-            score, judged = self._judged(result)
-            if self.best is None or score < self.score:
-                self.best, self.score = judged, score
+            self.rows += len(result.loss) * rows
+        for result in sorted(results, key=_last_loss)[: stage.judged]:
+            self.rows += self._judge_rows
+            self._weigh(*self._judged(result))
         self.starts += stage.starts
         self.wave += 1
+
+    def _weigh(self, score: float, judged: Result) -> None:
+        exact = judged.error == score
+        if exact and abs(score - self.score) <= SAME * score:
+            self.agreeing += 1
+        if self.best is None or score < self.score * (1 - SAME):
+            self.best, self.score, self.agreeing = judged, score, int(exact)
 
     def _judged(self, result: Result) -> tuple[float, Result]:
         """A start as it would be returned, exact where that is hardly worse than soft, and what ranks it."""
@@ -406,6 +429,12 @@ class _Search:
             self.best, provenance=provenance, rows=self.rows, starts=self.starts, steps=self.steps,
             seconds=self.seconds,
         )  # fmt: skip
+
+
+def _last_loss(result: Result) -> float:
+    """The last epoch's loss; what diverged comes last."""
+    loss = float(result.loss[-1]) if len(result.loss) else math.inf
+    return math.inf if math.isnan(loss) else loss
 
 
 def _by_stage(searches: Sequence[_Search]) -> dict[Stage, list[_Search]]:

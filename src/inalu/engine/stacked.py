@@ -250,7 +250,7 @@ class Step:
         """Make an optimizer step for the members and kinds in ``who``, [P or 1, 2]; None is all."""
         clip = self.recipe.clip
         g = gradient if clip is None else gradient.clamp(-clip, clip)
-        kind = self.recipe.optimizer
+        kind = self.recipe.first_order
         mean, power1, power2 = state.mean, state.power1, state.power2
         if isinstance(kind, Adam):
             power1, power2 = _next_power(power1, kind.beta1), _next_power(power2, kind.beta2)
@@ -367,7 +367,7 @@ class Chunk:
         """Make one data step."""
         factor = decay_factor(self.recipe.decay, self.steps / self.total_steps)
         rate = torch.tensor(
-            factor * self.recipe.optimizer.learning_rate, dtype=torch.float64, device=self.device
+            factor * self.recipe.first_order.learning_rate, dtype=torch.float64, device=self.device
         )
         kinds = trained_kinds(self.recipe, self.steps)
         trained = ("weight" in kinds, "gate" in kinds)

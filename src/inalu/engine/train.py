@@ -13,6 +13,7 @@ from typing import Protocol
 
 from inalu.engine.memory import require_memory
 from inalu.engine.plan import Plan
+from inalu.engine.recipe import LevenbergMarquardt
 from inalu.engine.result import Outcome, Provenance, Result, Training, library_versions
 from inalu.errors import InvalidArgument, MissingExtra, check_choice, invalid
 
@@ -162,6 +163,10 @@ def choose_backend(plan: Plan, backend: str = "auto") -> Backend:
     if not chosen.available:
         hint = f"pip install 'inalu[{chosen.extra}]'" if chosen.extra else f"pip install {chosen.needs}"
         raise MissingExtra(f"the {backend} backend needs {chosen.needs}: {hint}", name=chosen.needs)
+    if isinstance(plan.recipe.optimizer, LevenbergMarquardt) and chosen.name == "stacked":
+        raise InvalidArgument(
+            "the stacked backend makes no steps of LevenbergMarquardt; use backend='cpu' or 'reference'."
+        )
     slow = [name for name, kind in kinds.items() if not chosen.every_cell and chosen.name not in kind.fast]
     if slow:
         raise InvalidArgument(

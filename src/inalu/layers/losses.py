@@ -7,6 +7,7 @@ and return the mean over rows and outputs. They train the layer and, through h, 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -64,6 +65,33 @@ def _slopes(layer: nn.Module, inputs: Tensor, output: int, like: Tensor) -> Tens
     return slopes.detach()
 
 
+class _Paths(NamedTuple):
+    """The last layer's paths: their outputs [B, O], a and z (in log space), their weights [I, O], the gate g."""
+
+    a: Tensor
+    w_a: Tensor
+    z: Tensor
+    w_m: Tensor
+    gate: Tensor
+
+
+def _paths(layer: GatedLayer, h: Tensor) -> _Paths:
+    weights = layer.paths()
+    logs = stable.log_magnitude(h, layer.epsilon) if _clipped(layer) else torch.log(h.abs() + layer.epsilon)
+    gate = layer.gate_values(h)
+    assert gate is not None
+    a, z = F.summative(h, weights[0]), stable.matmul(logs, weights[-1])
+    return _Paths(a, weights[0], z, weights[-1], gate)
+
+
+def _clipped(layer: nn.Module) -> bool:
+    return isinstance(layer, INALU) and layer.omega is not None
+
+
+def _log_target(layer: GatedLayer, y: Tensor) -> Tensor:
+    return torch.log(y.abs().clamp(min=layer.epsilon))
+
+
 def paths_loss(layer: nn.Module, h: Tensor, y: Tensor, weight: Tensor) -> Tensor:
     """Return the mean of g·log(1 + u_a) + (1 - g)·log(1 + u_m): each path is fitted for itself.
 
@@ -80,16 +108,66 @@ def paths_loss(layer: nn.Module, h: Tensor, y: Tensor, weight: Tensor) -> Tensor
         return torch.log1p(weight * error**2).mean()
     if not isinstance(layer, GatedLayer):
         raise invalid("layer", "must be a NAC, NALU or INALU for the loss 'paths'", type(layer).__name__)
-    weights = layer.paths()
-    clipped = isinstance(layer, INALU) and layer.omega is not None
-    logs = stable.log_magnitude(h, layer.epsilon) if clipped else torch.log(h.abs() + layer.epsilon)
-    a, z = F.summative(h, weights[0]), stable.matmul(logs, weights[-1])
-    gate = layer.gate_values(h)
-    assert gate is not None
-    sums = torch.log1p(weight * (a - y) ** 2)
-    target = torch.log(y.abs().clamp(min=layer.epsilon))
-    products = torch.log1p(weight * y**2 * (z - target) ** 2)
-    return (gate * sums + (1.0 - gate) * products).mean()
+    paths = _paths(layer, h)
+    sums = torch.log1p(weight * (paths.a - y) ** 2)
+    products = torch.log1p(weight * y**2 * (paths.z - _log_target(layer, y)) ** 2)
+    return (paths.gate * sums + (1.0 - paths.gate) * products).mean()
+
+
+class PathErrors(NamedTuple):
+    """Errors of one path of the last layer, [B, O]; its share and the weights count as constants."""
+
+    share: Tensor
+    error: Tensor
+    weight: Tensor
+
+    @property
+    def loss(self) -> Tensor:
+        """The mean of share · log(1 + weight·error²)."""
+        return (self.share * torch.log1p(self.weight * self.error**2)).mean()
+
+
+def sampson_path_errors(layer: nn.Module, h: Tensor, y: Tensor, weight: Tensor) -> list[PathErrors]:
+    """Return the errors a - y of the summative path, and z - log max(|y|, ε) of the multiplicative one.
+
+    With s = Σ_i h_i²/I and the row weights v, their weights are v / (1 + v·s·Σ_i(∂a/∂h_i)²) and
+    v·y² / (1 + v·y²·s·Σ_i(∂z/∂h_i)²).
+
+    Raises
+    ------
+    InvalidArgument
+        When the layer is none of the paper's.
+    """
+    size = (h**2).mean(dim=1, keepdim=True)
+    if isinstance(layer, NAC):
+        w = layer.effective_weights()["W"]
+        divided = weight / (1.0 + weight * size * (w**2).sum(dim=0))
+        return [PathErrors(torch.ones_like(y), layer(h) - y, divided.detach())]
+    if not isinstance(layer, GatedLayer):
+        rule = "must be a NAC, NALU or INALU for the loss 'sampson-paths'"
+        raise invalid("layer", rule, type(layer).__name__)
+    paths = _paths(layer, h)
+    gate = paths.gate.detach().expand_as(y)
+    magnitude = h.abs()
+    slopes = torch.where(magnitude > layer.epsilon, 1.0 / magnitude.clamp(min=layer.epsilon), 0.0)
+    if not _clipped(layer):
+        slopes = 1.0 / (magnitude + layer.epsilon)
+    relative = weight * y**2
+    sums = weight / (1.0 + weight * size * (paths.w_a**2).sum(dim=0))
+    products = relative / (1.0 + relative * size * (slopes**2 @ paths.w_m**2))
+    return [
+        PathErrors(gate, paths.a - y, sums.detach()),
+        PathErrors(1.0 - gate, paths.z - _log_target(layer, y), products.detach()),
+    ]
+
+
+def sampson_paths_loss(layer: nn.Module, h: Tensor, y: Tensor, weight: Tensor) -> Tensor:
+    """Return the mean of g·log(1 + u_a) + (1 - g)·log(1 + u_m), the errors those of `sampson_path_errors`.
+
+    It joins `paths_loss`, for which a pole is only a logarithm, with `sampson_loss`, in which rows next to a
+    pole cannot rule. The gate and the weights count as constants in the gradient.
+    """
+    return torch.stack([part.loss for part in sampson_path_errors(layer, h, y, weight)]).sum()
 
 
 Loss = Callable[[nn.Module, Tensor, Tensor, Tensor], Tensor]
@@ -98,6 +176,7 @@ LOSSES: dict[str, Loss] = {
     "scaled": weighted_loss,
     "sampson": sampson_loss,
     "paths": paths_loss,
+    "sampson-paths": sampson_paths_loss,
 }
 
 
