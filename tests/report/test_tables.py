@@ -89,3 +89,6 @@ def test_a_setting_that_differs_in_either_precision_is_shown(make_entries):
         assert row[-1] == ("ours solve fewer" if row[1] == "a + b" else "ours solve more")
     cells = [cell for row in tables.overview([summary(made)]).rows for cell in row]
     assert "20/20, f32 0 (20/20)" in cells
+    every = tables.settings(summary(made), both[0]["exp4"], None, both[1]["exp4"])
+    for title, wrong in (("published count", {"a ÷ b"}), ("published count, float32", {"a + b", "a ÷ b"})):
+        assert {row[0] for row in every.rows if "not plausible" in row[every.head.index(title)]} == wrong

@@ -178,7 +178,8 @@ def _experiment(summary: ExperimentSummary, material: Material, drawn: Drawn) ->
         others = [t for t in THRESHOLDS if t not in own]
         parts.append(_table(tables.pooled(summary, own, closed)))
         parts.append(_fold("The same at the other thresholds in use", tables.pooled(summary, others, closed)))
-        parts.append(_fold("Every setting", tables.settings(summary, material.comparisons[name], closed)))
+        tests = material.comparisons[name], material.comparisons_single.get(name, ())
+        parts.append(_fold("Every setting", tables.settings(summary, tests[0], closed, tests[1])))
     measured = [
         _ARRANGED[n](value) if n in _ARRANGED and value else measures.measure(n, value)
         for n, value in summary.measures.items()
