@@ -36,7 +36,7 @@ TRIVIAL_CHANCE = 0.5
 # Neighbours that make up a local density, on each side.
 NEIGHBOURS = 2
 # Of the rows checked, and of those where the answer is not trivial, this share has to hold.
-LEAST_SHARE = 0.75
+LEAST_SHARE = 0.78
 LEAST_ROWS = 5
 # Constants of so few bits, as 100 and a half have, were not fitted.
 PLAIN_BITS = 6.0
@@ -508,18 +508,27 @@ def continuous(result: Measure) -> bool:
     return bool(goes_on and thin)
 
 
-def biased(result: Measure) -> bool:
-    """Whether a formula that needs rounded operands lies on one side of the cells.
+def tied(result: Measure) -> Mask:
+    """The rows in which a cell lies just between two printed numbers."""
+    return np.abs(np.abs(result.residual) - result.tolerance) <= EXACT_PART * result.tolerance
 
-    The errors of rounding have no side; those of two counts that always stay near each other have one.
+
+def biased(result: Measure) -> bool:
+    """Whether a formula lies on one side of the cells.
+
+    The errors of rounding have no side; those of two counts that always stay near each other have one, and so have
+    codes that were cut off. Ties may all have been rounded one way.
     """
     rows = result.checked & ~result.trivial
-    if result.rounded == "none" or rows.sum() < LEAST_ROWS:
+    if rows.sum() < LEAST_ROWS:
         return False
+    rows &= ~tied(result)
     error = result.residual[rows] / result.tolerance[rows]
     error = error[np.abs(error) <= _MOST_NEAR]
-    spread = float(error.std()) / math.sqrt(max(len(error), 1))
-    side = abs(float(error.mean())) if len(error) else 0.0
+    if len(error) < LEAST_ROWS:
+        return False
+    spread = float(error.std()) / math.sqrt(len(error))
+    side = abs(float(error.mean()))
     return side > MOST_ONE_SIDED and side > _SURE_SIDE * spread
 
 
@@ -529,14 +538,16 @@ def loose(result: Measure, target: Target) -> bool:
     A window is as wide as the worst case. Errors of rounding seldom come near its edge; those of an approximation
     fill it.
     """
-    rows = result.holding & ~result.trivial
+    squares = result.prediction.square if result.rounded == "all" else result.prediction.square_counts
+    # With exact operands the errors are what the last digit cut off, ties and all.
+    rows = result.holding & ~result.trivial & (squares > EXACT_PART * target.halves**2)
     if result.rounded == "none" or not rows.any():
         return False
-    squares = result.prediction.square if result.rounded == "all" else result.prediction.square_counts
     expected = (target.halves**2 + squares) / 3 + result.prediction.noise**2
     if rows.sum() <= FEW_ROWS:
         # A few rows have no tail to look at: those just outside count as if they lay on the edge.
-        rows |= result.checked & ~result.trivial & (np.abs(result.residual) <= _MOST_NEAR * result.tolerance)
+        near = np.abs(result.residual) <= _MOST_NEAR * result.tolerance
+        rows |= result.checked & ~result.trivial & near & (squares > EXACT_PART * target.halves**2)
     distance = np.minimum(np.abs(result.residual[rows]), result.tolerance[rows])
     error = float((distance**2 / expected[rows]).mean())
     return error > MOST_EXCESS + _SURE_EXCESS * math.sqrt(_SPREAD_OF_SQUARES / rows.sum())
@@ -558,6 +569,11 @@ def structured(result: Measure, formula: Expression, target: Target) -> bool:
     if fitted and 1 - result.share > FEW_BROKEN and fixed < COARSE_BITS_PER_ROW:
         return True
     if count < 20 or fixed > SURE_BITS_PER_ROW or not (broken or fitted):
+        return False
+    # Ties may all have been rounded one way.
+    asked &= ~tied(result)
+    count = int(asked.sum())
+    if count < 20:
         return False
     tolerance, predicted = result.tolerance[asked], result.prediction.value[asked]
     error, moves = result.residual[asked] / tolerance, predicted / tolerance

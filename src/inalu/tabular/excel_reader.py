@@ -197,16 +197,17 @@ def _table(name: str, sheet: Sheet, formulas: dict[tuple[int, int], str], notes:
         numbers = sum(isinstance(cell, (int, float)) for cell in column)
         plain.append(numbers > 0.5 * sum(cell is not None for cell in column))
         texts.append(texts_of([_value(cell) for cell in column]).texts)
+    titles = titles_of(found.titles, width)
     by_column: list[tuple[str | None, ...] | None] = [None] * width
     for at in range(width) if formulas else ():
         by_column[at] = column_formulas = tuple(formulas.get((row, at)) for row in labels)
         if any(column_formulas) and not any(texts[at]):
             notes = [
                 *notes,
-                f"Column {at + 1} holds formulas without values: save the workbook in Excel first.",
+                f"Column {titles[at]!r} holds formulas without values: save the workbook in Excel first.",
             ]
     table = build(
-        titles_of(found.titles, width),
+        titles,
         texts,
         name=name,
         plain=plain,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inalu.expression import Column, Constant, Expression, Product, Sum
-from inalu.tabular import evidence
+from inalu.tabular import constants, evidence
 from inalu.tabular.bounds import predict
 from inalu.tabular.derived import Lookup, Place, base, place
 from inalu.tabular.directions import directions
@@ -219,7 +219,38 @@ class Bench:
         factor, rest = factored(formula)
         if factor != 1:
             found += [self.weigh(target, other, found_by) for other in self._refitted(found[0], rest)]
-        return found
+        plainer = self._plainer(found[0])
+        if plainer is None:
+            return found
+        simple = self.weigh(target, plainer, found_by)
+        # As many rows with simpler numbers: nobody would have typed the others.
+        as_many = simple.measure.holding.sum() >= found[0].measure.holding.sum()
+        return [simple] if as_many and not simple.reason else [*found, simple]
+
+    def _plainer(self, finding: Finding) -> Expression | None:
+        """A weighted sum with each weight and the constant term as simple as the others and the rows allow."""
+        form, result = linear(finding.formula), finding.measure
+        if (
+            form is None
+            or max(map(constants.bits, (*form.weights.values(), form.constant))) <= evidence.PLAIN_BITS
+        ):
+            return None
+        rows = result.holding
+        cells = {name: self.lookup(name)[0][rows] for name in form.weights} | {"": np.ones(int(rows.sum()))}
+        weights = {**form.weights, "": form.constant}
+        left, tolerance = result.residual[rows].copy(), result.tolerance[rows]
+        for name in sorted(weights, key=lambda one: -constants.bits(weights[one])):
+            if constants.bits(weights[name]) <= evidence.PLAIN_BITS:
+                continue
+            x, told = cells[name], cells[name] != 0
+            middle = float(weights[name]) + left[told] / x[told]
+            room = tolerance[told] / np.abs(x[told])
+            simple = constants.choose(middle - room, middle + room)
+            if simple and constants.bits(simple) < constants.bits(weights[name]):
+                left = left - float(simple - weights[name]) * x
+                weights[name] = simple
+        plain = Linear({name: weight for name, weight in weights.items() if name}, weights[""])
+        return None if plain == form else plain.expression()
 
     def needed(self, finding: Finding, order: Mapping[str, int]) -> str:
         """What speaks against a formula as a whole: luck in shuffled rows, or an operand that it can do without."""

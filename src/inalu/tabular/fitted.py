@@ -27,8 +27,11 @@ _STEP = 1e-4
 _MOST_ROWS = 2000
 # Constants that may be no simpler than the rows allow: one, and a second one where a row tells so many bits.
 _SECOND_BITS = 6.0
+_COARSE_BITS = 4.0
 # Where rows break a formula, or a constant is no factor of the whole, and rows tell less, none may be fitted.
 _FIRST_BITS = 8.0
+# Constants of more bits than this were hardly written by a person.
+FITTED_BITS = 20.0
 # Bits to which a constant has to be known before it is said: it may be off by two percent.
 _KNOWN = 5.0
 
@@ -60,6 +63,9 @@ def regression(
     inside = len(formula.columns) > 1 and factored(formula)[0] == 1
     if (broken or inside) and row_bits < _FIRST_BITS:
         allowed = 0
+    # Where rows are coarse, several columns and a constant of their own fit nearly anything.
+    if len(formula.columns) > 1 and row_bits < _COARSE_BITS:
+        allowed = 0
     if not distinct(formula):
         return False
     told = surprises(formula, cells, tolerance)
@@ -81,6 +87,17 @@ def distinct(formula: Expression) -> list[Fraction]:
 
     walk(formula)
     return list(found)
+
+
+def longest_constant(formula: Expression) -> float:
+    """The bits of the longest constant in a formula; 0.0 where it has none.
+
+    Examples
+    --------
+    >>> [longest_constant(Expression.parse(text)) > FITTED_BITS for text in ("0.19 * a", "a / 0.1597")]
+    [False, True]
+    """
+    return max(map(constants.bits, distinct(formula)), default=0.0)
 
 
 def surprises(formula: Expression, cells: Mapping[str, Array], tolerance: Array) -> list[tuple[float, float]]:

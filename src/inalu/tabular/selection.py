@@ -9,11 +9,10 @@ from types import MappingProxyType
 import numpy as np
 
 from inalu.expression import Column, Expression
-from inalu.tabular import constants
 from inalu.tabular.derived import Place, base, place
 from inalu.tabular.directions import directions
 from inalu.tabular.findings import BEYOND, SHARP, SURELY, Bench, Finding, best_first, common_rows, stepwise
-from inalu.tabular.fitted import distinct
+from inalu.tabular.fitted import FITTED_BITS, longest_constant
 from inalu.tabular.independence import POINTS, Equation, follows, imprecision, remainders
 from inalu.tabular.orientation import AGAIN, FROM_THE_LEFT, Way, additive, rank
 
@@ -28,8 +27,6 @@ LEAST_BETTER = 0.02
 MUCH_LONGER = 20.0
 # Cells that lie so near to a formula, in half units, are met exactly.
 EXACTLY = 0.01
-# Constants of more bits than this were fitted to the rows.
-FITTED = 12.0
 # Breaking rows that show what a formula lacks, and the share of them that it has to explain.
 LEAST_LACKING, MOSTLY_LACKING = 3, 0.8
 # Bits that a relation must save once the accepted ones are taken from it.
@@ -119,9 +116,7 @@ def _agreeing(bench: Bench, options: Mapping[str, Finding], order: Mapping[str, 
 
     Whole deaths are 6.271 times a rate within rounding; the rate, printed in full, is deaths / 6.27082.
     """
-    fitted = [
-        one for one in options.values() if max(map(constants.bits, distinct(one.formula)), default=0) > FITTED
-    ]
+    fitted = [one for one in options.values() if longest_constant(one.formula) > FITTED_BITS]
     if not fitted or len(options) < 2:
         return list(options.values())
     finest = max(fitted, key=lambda one: (one.measure.gross, str(one)))

@@ -177,6 +177,7 @@ def pairs(view: View, targets: Sequence[int]) -> Found:
             scored += score(family.values, family.radius, partial(_formula, family, atoms), y, hy)
             if family.operator == "/":
                 scored += _growth(family, atoms, y, hy)
+                scored += _shares(family, atoms, y, hy)
         candidates += [Candidate(view.names[target], formula, "pairs") for formula in best(scored)]
     return Found(candidates, tried)
 
@@ -196,6 +197,23 @@ def _growth(family: Family, atoms: Atoms, y: Array, hy: Array) -> list[Scored]:
             found += score(
                 family.values, family.radius, change, 1 + sign * y / scale, hy / scale, scaled=False
             )
+    return found
+
+
+def _shares(family: Family, atoms: Atoms, y: Array, hy: Array) -> list[Scored]:
+    """A column over its sum with another, also in percent: their quotient is the share's reciprocal less one."""
+    found: list[Scored] = []
+    for scale in (1, 100):
+
+        def share(place: int, scale: int = scale) -> Expression:
+            other = atoms.formulas[int(family.left[place])]
+            part = atoms.formulas[int(family.right[place])]
+            ratio = part / (part + other)
+            return ratio if scale == 1 else scale * ratio
+
+        with np.errstate(all="ignore"):
+            turned, room = scale / y - 1, scale * hy / (y * y)
+        found += score(family.values, family.radius, share, turned, room, scaled=False)
     return found
 
 
