@@ -107,7 +107,7 @@ def test_a_training_that_is_faster_than_evaluation_waits(watched, jobs):
     watched(0.05)
     keeper = Keeper(lambda records: None, jobs)
     longest = 0
-    for _ in range(10):
+    for _ in range(3):
         for job in jobs:
             keeper.put(result_of(job))
             longest = max(longest, len(keeper._waiting))
