@@ -103,7 +103,7 @@ def run_corpus(options: argparse.Namespace) -> int:
     print("\n| stage | relations it proposed first |\n| --- | ---: |")
     for stage, count in first.most_common():
         print(f"| {stage} | {count} |")
-    if options.without:
+    if options.without is not None:
         without(options, entries, outcomes)
     return 0
 
@@ -116,8 +116,9 @@ def without(
     A stage that contributed nothing to a table cannot be missed there, so those tables are not run again. Made tables
     count like real ones: what is demanded of them is known as well.
     """
-    from inalu.tabular.pipeline import STAGES
+    from inalu.tabular.pipeline import stage_names
 
+    taken = stage_names(options.without.split(",") if options.without else None)
     cases = {case.name: case for case in stories.CASES if case.truths and case.decoys <= 10}
     lost: dict[str, list[str]] = defaultdict(list)
     tables: dict[str, set[str]] = defaultdict(set)
@@ -135,12 +136,13 @@ def without(
         users = corpus.stage_users({**answers, **made})
         jobs = [
             (stage, name, paths[name] if name in paths else entries[name].path)
-            for stage in STAGES
+            for stage in taken
             for name in users.get(stage, [])
         ]
         before = {o.entry.path.name: {f"{t} = {f}" for t, f in o.missed} for o in outcomes}
         before |= {name: set(judge(cases[name], answer).missed) for name, answer in made.items()}
-        calls = [(path, {"stages": [other for other in STAGES if other != stage]}) for stage, _, path in jobs]
+        others = {stage: [other for other in stage_names(None) if other != stage] for stage in taken}
+        calls = [(path, {"stages": others[stage]}) for stage, _, path in jobs]
         for at, answer in spread(audit_file, calls, options.workers):
             stage, name, _ = jobs[at]
             if name in cases:
@@ -154,10 +156,10 @@ def without(
         f"\n{len(answers) + len(made)} tables.\n\n| stage taken away | relations lost | in tables | for example |"
     )
     print("| --- | ---: | ---: | --- |")
-    for stage in STAGES:
+    for stage in taken:
         example = lost[stage][0] if lost[stage] else ""
         print(f"| {stage} | {len(lost[stage])} | {len(tables[stage])} | {example} |")
-    for stage in STAGES:
+    for stage in taken:
         for line in lost[stage]:
             print(f"lost without {stage}: {line}")
 
@@ -317,7 +319,9 @@ def main() -> int:
     one.add_argument("folder", type=Path)
     one = part("corpus", run_corpus)
     one.add_argument("--external", type=Path)
-    one.add_argument("--without", action="store_true", help="take each stage away in turn")
+    one.add_argument(
+        "--without", nargs="?", const="", metavar="STAGES", help="take each stage away in turn, or only these"
+    )
     one = part("false", false)
     one.add_argument("--tables", type=Path, action="append", help="folders of CSV files")
     one.add_argument("--count", type=int, default=1000)

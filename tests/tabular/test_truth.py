@@ -136,6 +136,20 @@ def test_a_code_of_pairs_is_no_product() -> None:
     assert found({"focal": first, "other": second, "dyad": np.array([float(codes[p]) for p in pairs])}) == []
 
 
+def test_a_state_is_no_thousandth_of_its_county() -> None:
+    state = np.repeat(np.arange(1.0, 15.0), 40)
+    county = 1000 * state + 5 * np.tile(np.arange(40.0), 14) + 1
+    assert found({"county": county, "state": state}) == []
+
+
+def test_a_code_that_is_mostly_one_is_no_term() -> None:
+    rng = np.random.default_rng(14)
+    fare, tip = (np.round(rng.uniform(3, 90, 300), 2) for _ in range(2))
+    code = np.where(rng.random(300) < 0.03, 5.0, 1.0)
+    table = {"code": code, "fare": fare, "tip": tip, "total": np.round(fare + tip + 1, 2)}
+    assert not [one for one in found(table) if "code" in one]
+
+
 def test_a_square_of_negative_numbers_is_found() -> None:
     rng = np.random.default_rng(7)
     a, b = (np.round(rng.uniform(-9, 9, ROWS), 2) for _ in range(2))

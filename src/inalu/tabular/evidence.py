@@ -74,6 +74,8 @@ MOST_EXCESS, _SURE_EXCESS, _SPREAD_OF_SQUARES = 1.25, 2.0, 0.8
 FEW_ROWS = 60
 # The mean error of rounding may lie so far from zero, in windows, or so many standard errors.
 MOST_ONE_SIDED = 0.2
+# Of a code that is another one cut short (a state and its counties) less is enough.
+MOST_CUT = 0.08
 _SURE_SIDE, _MOST_NEAR = 5.0, 3.0
 COARSE_BITS_PER_ROW = 4.0
 # Bits left after everything is paid; one finding in 2**bits candidates sets would be luck.
@@ -513,8 +515,8 @@ def tied(result: Measure) -> Mask:
     return np.abs(np.abs(result.residual) - result.tolerance) <= EXACT_PART * result.tolerance
 
 
-def biased(result: Measure) -> bool:
-    """Whether a formula lies on one side of the cells.
+def biased(result: Measure, *, most: float = MOST_ONE_SIDED) -> bool:
+    """Whether a formula lies on one side of the cells, by more than this share of the window.
 
     The errors of rounding have no side; those of two counts that always stay near each other have one, and so have
     codes that were cut off. Ties may all have been rounded one way.
@@ -529,7 +531,7 @@ def biased(result: Measure) -> bool:
         return False
     spread = float(error.std()) / math.sqrt(len(error))
     side = abs(float(error.mean()))
-    return side > MOST_ONE_SIDED and side > _SURE_SIDE * spread
+    return side > most and side > _SURE_SIDE * spread
 
 
 def loose(result: Measure, target: Target) -> bool:

@@ -42,6 +42,8 @@ MOST_APART = 0.5
 SURELY = 0.97
 # A formula that holds in a smaller share of rows needs this many bits.
 BROKEN, BROKEN_BITS = 0.9, 20.0
+# A column is nearly always the same when this share of its rows is.
+MOSTLY_ONE = 0.9
 # Two columns are nearly the same when this share of their rows is.
 MOST_ALIKE = 0.7
 # Rows that are looked at first, and how many of them must be filled for the look to count.
@@ -179,10 +181,19 @@ class Bench:
             return NEAR
         if evidence.loose(result, self.target(target)):
             return NEAR
-        if evidence.structured(result, formula, self.target(target)) or evidence.biased(result):
+        if evidence.structured(result, formula, self.target(target)) or evidence.biased(
+            result, most=evidence.MOST_CUT if self._code(target, formula) else evidence.MOST_ONE_SIDED
+        ):
             return NEAR
         if result.share < NEARLY_ALL and takes_root(formula):
             return NEAR
+        form = linear(formula)
+        if (
+            form is not None
+            and form.constant
+            and abs(form.constant) < np.median(result.tolerance[result.checked])
+        ):
+            return "rounding hides its constant term"
         if self._regression(result, formula):
             return "its constants are fitted, and as long as the rows allow"
         if result.share < BROKEN and result.bits < BROKEN_BITS:
@@ -191,6 +202,17 @@ class Bench:
         if (result.share < SURELY and habit) or self._cancels(result, formula):
             return "the columns agree often, but not as a rule"
         return ""
+
+    def _code(self, target: str, formula: Expression) -> bool:
+        """Whether a formula makes a whole number of one other, a part of it or a multiple."""
+        form = linear(formula)
+        if (
+            form is None
+            or len(form.weights) != 1
+            or all(abs(weight) == 1 for weight in form.weights.values())
+        ):
+            return False
+        return all(self.lookup.whole(name) for name in (target, *form.weights))
 
     def _cancels(self, result: Measure, formula: Expression) -> bool:
         """Whether a column is taken from one that mostly holds the same, or divides it: what is left is a habit."""
@@ -272,7 +294,22 @@ class Bench:
                     other = self.weigh(finding.target, option, finding.found_by)
                     if _worth(other, finding) > finding.measure.bits - LEAST_LOSS:
                         return f"it holds as well without {name}"
+            if self._as_a_number(finding, name):
+                return f"it holds as well with a number in place of {name}"
         return self._backwards(finding, order)
+
+    def _as_a_number(self, finding: Finding, name: str) -> bool:
+        """Whether an operand that is nearly always the same could be that number: a code of one, a fee."""
+        cells = self.lookup(name)[0][finding.measure.checked]
+        seen, counts = np.unique(cells, return_counts=True)
+        if len(seen) < 2 or counts.max() < MOSTLY_ONE * len(cells) or not seen[counts.argmax()]:
+            return False
+        usual = Fraction(repr(float(seen[counts.argmax()])))
+        simpler = finding.formula.substitute({name: Expression.constant(usual)}).simplify()
+        if not simpler.columns or finding.target in simpler.columns:
+            return False
+        other = self.weigh(finding.target, simpler, finding.found_by).measure
+        return bool(other.gross > finding.measure.gross - LEAST_LOSS)
 
     def _changes(self, target: str, formula: Expression) -> bool:
         """Whether a formula that starts from the row before explains the change, and not only the slow growth.

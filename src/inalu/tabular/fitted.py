@@ -29,7 +29,7 @@ _MOST_ROWS = 2000
 _SECOND_BITS = 6.0
 _COARSE_BITS = 4.0
 # Where rows break a formula, or a constant is no factor of the whole, and rows tell less, none may be fitted.
-_FIRST_BITS = 8.0
+_FIRST_BITS, _INSIDE_BITS = 8.0, 12.0
 # Constants of more bits than this were hardly written by a person.
 FITTED_BITS = 20.0
 # Bits to which a constant has to be known before it is said: it may be off by two percent.
@@ -61,7 +61,7 @@ def regression(
     """
     allowed = 1 + (row_bits >= _SECOND_BITS and not broken)
     inside = len(formula.columns) > 1 and factored(formula)[0] == 1
-    if (broken or inside) and row_bits < _FIRST_BITS:
+    if (broken and row_bits < _FIRST_BITS) or (inside and row_bits < _INSIDE_BITS):
         allowed = 0
     # Where rows are coarse, several columns and a constant of their own fit nearly anything.
     if len(formula.columns) > 1 and row_bits < _COARSE_BITS:
