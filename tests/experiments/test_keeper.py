@@ -1,5 +1,6 @@
 """The keeper: nothing waits for long, and an error comes to whoever trains."""
 
+import threading
 import time
 from types import SimpleNamespace
 
@@ -141,3 +142,23 @@ def test_an_error_ends_the_training(watched, jobs):
     keeper.close()
     with pytest.raises(OSError, match="no room"):
         keeper.put(result_of(jobs[1]))
+
+
+def test_ctrl_c_while_training_waits_loses_nothing(watched, jobs, monkeypatch):
+    watched()
+    kept = []
+    keeper = Keeper(kept.extend, jobs)
+
+    wait_for = keeper._changed.wait_for
+
+    def interrupted(condition):
+        if threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+        return wait_for(condition)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(keeper._changed, "wait_for", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            keeper.put(result_of(jobs[0]))
+    keeper.close()
+    assert [job for job, _ in kept] == jobs[:1]

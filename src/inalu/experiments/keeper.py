@@ -64,11 +64,15 @@ class Keeper:
         An error of the thread is raised here, which ends the training.
         """
         with self._changed:
-            self._changed.wait_for(lambda: self.error is not None or len(self._waiting) < self._limit)
+            try:
+                self._changed.wait_for(lambda: self.error is not None or len(self._waiting) < self._limit)
+            finally:
+                # After Ctrl-C, too, what has come is stored.
+                if self.error is None:
+                    self._waiting.append(result)
+                    self._changed.notify_all()
             if self.error is not None:
                 raise self.error
-            self._waiting.append(result)
-            self._changed.notify_all()
 
     def close(self) -> None:
         """Wait until everything is stored."""
