@@ -1,6 +1,7 @@
 """The page as a whole: it needs nothing, says everything, and looks as it should."""
 
 import csv
+import html
 import re
 import shutil
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 from inalu.errors import InvalidData, MissingExtra
 from inalu.experiments.catalog import EXPERIMENTS, Selection
 from inalu.report import write_report
-from inalu.report.words import HEADINGS
+from inalu.report.words import HEADINGS, NOTES
 
 pytest.importorskip("matplotlib")
 
@@ -124,6 +125,7 @@ def test_every_experiment_can_be_shown(name, make_store, make_entries, tmp_path)
         encoding="utf-8"
     )
     assert HEADINGS[name] in text
+    assert NOTES.get(name, "") in html.unescape(text)
 
 
 def test_a_folder_that_cannot_be_written_is_one_sentence(published_store, tmp_path):
