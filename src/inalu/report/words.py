@@ -41,8 +41,8 @@ HEADINGS = {
 #: What a reader of an experiment's tables must know besides.
 NOTES = {
     "exp3": "Ours are judged on inputs with mean 10 and σ 1, as the published planner says. The published errors are "
-    "those of inputs with mean 0 and σ 10 (networks that put out 0 show it), so that errors cannot be compared one by "
-    "one; docs/reproduction.md judges the same networks there.",
+    "those of inputs with mean 0 and σ 10 (networks that put out 0 show it), so that errors cannot be compared one "
+    "by one; docs/reproduction.md judges the same networks there.",
     "departures-exp3": "Five starts with the gate 0 and σ = 0.1; in all rows 201 epochs and inputs within ±2, as "
     "in the published planner, and an extrapolation set with mean 0 and deviation 10, which the published errors "
     "tell of.",
