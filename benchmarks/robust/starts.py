@@ -22,6 +22,7 @@ from inalu import (
     Plan,
     Problem,
     Result,
+    Stage,
     Task,
     TaskSource,
     solve,
@@ -108,7 +109,8 @@ def _trained(begin: Callable[[Case], Array]) -> Callable[[Sequence[Case]], list[
                 )
                 for c, w in zip(chosen, initial, strict=True)
             ]  # fmt: skip
-            stage = ROBUST.stages(members[0].network.depth)[0]
+            stage = _waves(members[0].network)[0]
+            assert stage.rows is not None
             epochs = stage.rows // members[0].source.shape[0]
             results = train(Plan(members=members, recipe=stage.recipe.but(epochs=epochs)))
             triples = zip(chosen, results, initial, strict=True)
@@ -116,6 +118,10 @@ def _trained(begin: Callable[[Case], Array]) -> Callable[[Sequence[Case]], list[
         return found
 
     return way
+
+
+def _waves(network: Network) -> tuple[Stage, ...]:
+    return ROBUST.one_layer if network.depth == 1 else ROBUST.deeper
 
 
 def _search(name: str) -> Callable[[Sequence[Case]], list[Outcome]]:
@@ -141,11 +147,12 @@ def _searched(result: Result) -> Outcome:
     begin = result.member.initial
     if begin is None:
         number = result.member.start
-        stages = [stage for stage in ROBUST.stages(case.network.depth) for _ in range(stage.starts)]
+        stages = [stage for stage in _waves(case.network) for _ in range(stage.starts)]
         member = Member(
             network=case.network, source=TaskSource(case.task, case.seed), seed=case.seed, start=number
         )
-        begin = draw_weights(member, stages[number].recipe.law, number)[0]
+        # The waves repeat.
+        begin = draw_weights(member, stages[number % len(stages)].recipe.law, number)[0]
     return _outcome(case, result.parameters, begin)
 
 

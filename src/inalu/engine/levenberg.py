@@ -47,8 +47,7 @@ def divide(plan: Plan, indices: tuple[int, ...]) -> list[tuple[int, ...]]:
     for index in indices:
         member = plan.members[index]
         gates = _gates(member.network, plan.starts(index)[0].astype(np.float64))
-        shut = b"".join(np.sign(gate - 0.5).astype(np.int8).tobytes() for gate in gates if gate is not None)
-        shut += b"".join(((gate == 0) | (gate == 1)).tobytes() for gate in gates if gate is not None)
+        shut = b"".join((g == side).tobytes() for g in gates if g is not None for side in (0.0, 1.0))
         kinds.setdefault((member.network, member.source.shape, shut), []).append(index)
     crews = []
     for (network, (rows, _, _), _), members in kinds.items():

@@ -323,6 +323,7 @@ class _Search:
         self.steps, self.seconds = 0, 0.0
         self.best: Result | None = None
         self.score, self.agreeing = math.inf, 0
+        self.few: dict[int, Source] = {}
         source = problem.source
         # Copies, so that the whole training set is not kept.
         self.judged = Rows(*(_spread(part, search.judge_rows).copy() for part in source.load()))
@@ -366,11 +367,16 @@ class _Search:
         """The rows that a start of a wave is trained on."""
         rule = stage.recipe.optimizer
         if isinstance(rule, LevenbergMarquardt):
-            return _at_most(
-                self.problem.source, max(_FEWEST, rule.rows_per_parameter * self.problem.network.size)
-            )
+            return self._few(max(_FEWEST, rule.rows_per_parameter * self.problem.network.size))
         assert stage.rows is not None
         return _at_most(self.problem.source, stage.rows)
+
+    def _few(self, rows: int) -> Source:
+        """Some rows, kept: to draw all rows of a task anew for each crew would take longer than to train it."""
+        if rows not in self.few:
+            x, y = (part.copy() for part in _at_most(self.problem.source, rows).load())
+            self.few[rows] = ArraySource(x, y, self.problem.source.text)
+        return self.few[rows]
 
     def _member(self, start: int, source: Source, **changes: Any) -> Member:
         problem = self.problem
