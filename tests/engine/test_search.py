@@ -127,7 +127,7 @@ def test_the_budget_is_the_paper_s_and_ten_times_that_for_deeper_networks():
 )
 def test_the_waves_repeat_until_the_budget_is_spent(network, most):
     one = Stage(recipe=ROBUST.one_layer[0].recipe, rows=2000)
-    two = replace(ROBUST.deeper[1], starts=4, judged=2)
+    two = replace(ROBUST.deeper[-1], starts=4, judged=2)
     search = Search(
         name="small", one_layer=(one,), deeper=(one, two), one_layer_rows=20_000, deeper_rows=200_000,
         agreement=1000,
@@ -166,6 +166,8 @@ def test_the_budget_holds_for_any_number_of_rows(rows):
     for network, most in ((ONE, 6_400_000), (Network("inalu-independent", (3, 2, 1)), 64_000_000)):
         search = _Search(Problem(network=network, source=source), ROBUST)
         assert most // 3 < search.rows_ahead() <= most
+        # What new last layers would be put upon.
+        search.base = np.zeros(network.size)
         for wave in range(len(search.waves)):
             search.wave = wave
             stage = search.stage()

@@ -22,7 +22,18 @@ from inalu.engine.blas import one_blas_thread
 from inalu.engine.discrete import Rounding, snap_network
 from inalu.engine.forward import network_forward
 from inalu.engine.network import Network
-from inalu.engine.plan import Array, ArraySource, DType, Member, Plan, Rows, Source, TaskSource, second_order
+from inalu.engine.plan import (
+    Array,
+    ArraySource,
+    DType,
+    Member,
+    Plan,
+    Rows,
+    Source,
+    TaskSource,
+    draw_weights,
+    second_order,
+)
 from inalu.engine.recipe import RECIPES, ROBUST, LevenbergMarquardt, Recipe, Search, Stage
 from inalu.engine.result import Result, Training
 from inalu.engine.train import train
@@ -322,8 +333,9 @@ class _Search:
         self.wave, self.rows, self.starts = 0, 0, 0
         self.steps, self.seconds = 0, 0.0
         self.best: Result | None = None
-        self.score, self.agreeing = math.inf, 0
+        self.score, self.exact, self.agreeing = math.inf, False, 0
         self.few: dict[int, Source] = {}
+        self.base: Array | None = None
         source = problem.source
         # Copies, so that the whole training set is not kept.
         self.judged = Rows(*(_spread(part, search.judge_rows).copy() for part in source.load()))
@@ -333,13 +345,16 @@ class _Search:
 
     @property
     def ended(self) -> bool:
-        if self.best is not None and (self.best.error <= EXACT or self._agreed):
+        if self.best is None:
+            return False
+        right = self.best.error <= EXACT
+        if right and self.exact:
             return True
-        return self.wave > 0 and self.rows + self.wave_rows(self.stage()) > self.budget
-
-    @property
-    def _agreed(self) -> bool:
-        return self.deep and self.agreeing >= self.search.agreement and 8 * self.rows > self.budget
+        # Weights that are no formula may fit as well; and where there is noise nothing ever fits so well.
+        settled = right or (self.deep and self.agreeing >= self.search.agreement)
+        if settled and 8 * self.rows > self.budget:
+            return True
+        return self.rows + self.wave_rows(self.stage()) > self.budget
 
     def rows_ahead(self) -> int:
         """Rows that the waves to come may use at most."""
@@ -387,7 +402,10 @@ class _Search:
     def members(self, stage: Stage) -> list[Member]:
         """Return the members of the next wave."""
         source = self._source(stage)
-        members = [self._member(k, source) for k in range(self.starts, self.starts + stage.starts)]
+        numbers = range(self.starts, self.starts + stage.starts)
+        if stage.draw == "last":
+            return [self._member(k, source, initial=self._redrawn(stage, k)) for k in numbers]
+        members = [self._member(k, source) for k in numbers]
         if self.starts == 0:
             initial = None
             if self.search.closed_form:
@@ -397,6 +415,16 @@ class _Search:
             members[0] = self._member(0, source, law=self.problem.law, initial=initial)
         return members
 
+    def _redrawn(self, stage: Stage, k: int) -> Array:
+        """The latest whole start of mini-batches with its last layer drawn anew."""
+        network = self.problem.network
+        assert self.base is not None
+        weights = np.array(self.base)
+        last = min(slot.start for slot in network.slots if slot.layer == network.depth - 1)
+        member = self._member(k, self.problem.source)
+        weights[last:] = draw_weights(member, stage.recipe.law, k)[0, last:]
+        return weights
+
     def consider(self, stage: Stage, results: Sequence[Result]) -> None:
         """Judge the ended starts of a wave."""
         rows = self._source(stage).shape[0]
@@ -404,6 +432,8 @@ class _Search:
             self.steps += result.steps
             self.seconds += result.seconds
             self.rows += len(result.loss) * rows
+            if stage.draw == "all" and not stage.second_order:
+                self.base = result.parameters
         for result in sorted(results, key=_last_loss)[: stage.judged]:
             self.rows += self._judge_rows
             self._weigh(*self._judged(result))
@@ -415,7 +445,7 @@ class _Search:
         if exact and abs(score - self.score) <= SAME * score:
             self.agreeing += 1
         if self.best is None or score < self.score * (1 - SAME):
-            self.best, self.score, self.agreeing = judged, score, int(exact)
+            self.best, self.score, self.exact, self.agreeing = judged, score, exact, int(exact)
 
     def _judged(self, result: Result) -> tuple[float, Result]:
         """A start as it would be returned, exact where that is hardly worse than soft, and what ranks it."""
@@ -423,7 +453,7 @@ class _Search:
         error = float(judge(network, soft, self.judged).mean())
         exact = make_exact(network, soft, self.judged)
         if exact.error > WORSE * error + EXACT:
-            return WORSE * error, replace(result, error=error)
+            return WORSE * error + EXACT, replace(result, error=error)
         member = replace(result.member, network=exact.network)
         return exact.error, replace(result, member=member, parameters=exact.parameters, error=exact.error)
 
