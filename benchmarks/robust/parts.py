@@ -30,6 +30,8 @@ TWO_LAYERS = [
         "mul; inputs=100; sums; U(-3,3) -> U(-5,-3)",
         "div; inputs=100; sums; U(-3,3) -> U(-5,-3)",
         "div; inputs=100; sums; N(-3,3) -> N(3,4)",
+        # Far from zero, where a quotient of sums hardly varies.
+        "div; inputs=50; sums; U(4,8) -> U(8,12)",
     )
 ]
 CELL = "inalu-independent"
@@ -49,8 +51,10 @@ def _one(name: str, recipe: Recipe, rows: int = 640_000) -> Search:
 
 
 def _shallow(change: Callable[[Stage], Stage]) -> Search:
-    """ROBUST with each wave of one layer changed."""
-    return replace(ROBUST, one_layer=tuple(map(change, ROBUST.one_layer)))
+    """ROBUST's first-order waves of one layer, each changed; the last wave would hide what they lost."""
+    return replace(
+        ROBUST, one_layer=tuple(change(wave) for wave in ROBUST.one_layer if not wave.second_order)
+    )
 
 
 def _with(**changes: object) -> Search:
@@ -96,6 +100,7 @@ ONE_LAYER_VARIANTS: dict[str, Recipe | Search] = {
     ),
     "ROBUST": ROBUST,
     "ROBUST, its first start alone": _FIRST,
+    "ROBUST without its second-order wave": _shallow(_whole),
     "ROBUST, the scaled loss for `paths`": _with(loss="scaled", sharpness=1.0),
     "ROBUST, mean squares for `paths`": _with(loss="mse", sharpness=1.0),
     "ROBUST without the rate's fall": _with(decay=None),
@@ -112,7 +117,8 @@ TWO_LAYER_VARIANTS: dict[str, Recipe | Search] = {
     ),
     "ROBUST": _deeper(_whole),
     "ROBUST without second-order steps": _deeper(lambda w: None if w.second_order else w),
-    "ROBUST without the long start": _deeper(lambda w: w if w.second_order else None),
+    "ROBUST without Adam": _deeper(lambda w: w if w.second_order else None),
+    "ROBUST without new last layers": _deeper(lambda w: None if w.draw == "last" else w),
     "ROBUST, gates drawn at σ(±3), not shut": _second_order(
         law=replace(_LAWS[-1], G=Signs(3, 0.1)),
     ),

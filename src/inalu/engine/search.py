@@ -2,7 +2,8 @@
 
 `learn` is for one task, `solve` for many at once. Both take a plain recipe, which is a search of one start,
 or a `Search` such as ``ROBUST``. A start is judged after it is made exact: every weight rounded, the gates of
-the last layer to the side that fits the training rows better. The first exact answer ends the search.
+the last layer to the side that fits the training rows better. The first exact network without error ends the
+search; `_Search.ended` has the other rules.
 """
 
 from __future__ import annotations
