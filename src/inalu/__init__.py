@@ -55,6 +55,7 @@ _PUBLIC = {
     "ROBUST": "inalu.engine.recipe",
     "WARM": "inalu.engine.recipe",
     "Adam": "inalu.engine.recipe",
+    "LevenbergMarquardt": "inalu.engine.recipe",
     "RMSProp": "inalu.engine.recipe",
     "Recipe": "inalu.engine.recipe",
     "Search": "inalu.engine.recipe",
