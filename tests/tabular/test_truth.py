@@ -150,6 +150,26 @@ def test_a_code_that_is_mostly_one_is_no_term() -> None:
     assert not [one for one in found(table) if "code" in one]
 
 
+@pytest.mark.filterwarnings("error")
+def test_columns_that_are_never_filled_together_are_no_formula() -> None:
+    rng = np.random.default_rng(15)
+    a, b, c = (np.round(rng.uniform(1, 9, 40), 2) for _ in range(3))
+    a[20:], b[:20] = np.nan, np.nan
+    assert found({"a": a, "b": b, "c": c}) == []
+
+
+def test_row_numbers_are_no_quotient() -> None:
+    rng = np.random.default_rng(16)
+    beds = np.round(np.exp(np.linspace(0, 6, 60)) * rng.uniform(0.9, 1.1, 60), 3)
+    table = {
+        "row": np.arange(60.0),
+        "beds": beds,
+        "vents": np.round(beds / 3, 3),
+        "day": np.arange(-3.0, 57.0),
+    }
+    assert not [one for one in found(table) if one.startswith(("row = beds", "day = beds"))]
+
+
 def test_a_square_of_negative_numbers_is_found() -> None:
     rng = np.random.default_rng(7)
     a, b = (np.round(rng.uniform(-9, 9, ROWS), 2) for _ in range(2))

@@ -115,6 +115,12 @@ class Target:
         return bool(len(relative)) and float(np.median(relative)) < UNROUNDED
 
     @cached_property
+    def numbered(self) -> bool:
+        """Whether the cells number the rows: whole numbers, each one more than the one before."""
+        steps = np.diff(self.values)
+        return len(steps) > 0 and bool((np.abs(steps) == 1).all()) and bool(np.ptp(steps) == 0)
+
+    @cached_property
     def few(self) -> bool:
         """Whether the column has so few different cells that they are a mark, and no quantity."""
         return len(np.unique(self.ordered)) <= MOST_MARKS
@@ -333,7 +339,7 @@ def measure(
     best = max(found, key=lambda one: round(one.bits, 9))
     # Rows that are off by a unit or two, while all hold if operands were rounded too: they were. Where the others
     # are met exactly, rounded operands would put a good part of the rows a unit off; fewer are wrong.
-    if best.share < (ROUNDED_TWICE if _met(best, target) else 1.0):
+    if checked.any() and best.share < (ROUNDED_TWICE if _met(best, target) else 1.0):
         for one in sorted(found, key=lambda one: float(np.median(one.tolerance[checked]))):
             narrow = np.median(one.tolerance[checked]) <= A_FEW_UNITS * np.median(best.tolerance[checked])
             if narrow and one.share >= NEARLY_ALL and one.bits >= THRESHOLD:

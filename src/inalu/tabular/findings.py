@@ -194,6 +194,8 @@ class Bench:
             and abs(form.constant) < np.median(result.tolerance[result.checked])
         ):
             return "rounding hides its constant term"
+        if form is None and self.target(target).numbered:
+            return "rows that are numbered are not computed"
         if self._regression(result, formula):
             return "its constants are fitted, and as long as the rows allow"
         if result.share < BROKEN and result.bits < BROKEN_BITS:
