@@ -27,7 +27,7 @@ _STEP = 1e-4
 _MOST_ROWS = 2000
 # Constants that may be no simpler than the rows allow: one, and a second one where a row tells so many bits.
 _SECOND_BITS = 6.0
-_COARSE_BITS = 4.0
+_COARSE_BITS, _VAGUE_BITS = 4.0, 2.5
 # Where rows break a formula, or a constant is no factor of the whole, and rows tell less, none may be fitted.
 _FIRST_BITS, _INSIDE_BITS = 8.0, 12.0
 # Constants of more bits than this were hardly written by a person.
@@ -68,6 +68,9 @@ def regression(
         allowed = 0
     if not distinct(formula):
         return False
+    # Two columns that go along with each other meet some simple line in four of five coarse rows.
+    if broken and row_bits < _VAGUE_BITS:
+        return True
     told = surprises(formula, cells, tolerance)
     # Of a constant that the rows leave open as far as this not even the fitted one is known.
     if any(surprise < _SIMPLER and known < _KNOWN for surprise, known in told):
